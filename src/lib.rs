@@ -1,0 +1,39 @@
+//! npusnap reads memory snapshots of Ascend NPU and CUDA GPU jobs.
+//!
+//! # Architecture
+//!
+//! Layers in one crate; a module may name only modules to its left (`tests/it/layers.rs` checks it):
+//!
+//! ```text
+//! pickle  schema  quantity < error < snapshot < store < engine < analysis < output < cli
+//! ```
+//!
+//! * [`pickle`]: untrusted bytes become a stream of closed dicts and lists; nothing is ever constructed or executed.
+//! * [`schema`]: what a snapshot is, declared once: tables, columns, DDL, docs.
+//! * [`quantity`]: bytes, counts, ratios and addresses as text, in one place.
+//! * [`error`]: what can go wrong, by what the reader of the message can do about it.
+//! * [`snapshot`]: closed dicts become rows; also the simulator that writes snapshots.
+//! * [`store`]: rows become Parquet and SQLite files, beside the final name and then renamed.
+//! * [`engine`]: the only module that names DataFusion; SQL over a store, and the SQL macros of `sql/`.
+//! * [`analysis`]: small relations become judged, typed results.
+//! * [`output`]: results become text, JSON and CSV.
+//! * [`cli`]: commands.
+
+pub mod pickle;
+#[macro_use]
+pub mod schema;
+pub mod quantity;
+
+pub mod error;
+
+pub mod snapshot;
+
+pub mod store;
+
+pub mod engine;
+
+pub mod analysis;
+
+pub mod output;
+
+pub mod cli;
