@@ -1,1 +1,56 @@
-//! Placeholder until its author fills it.
+//! Commands: what the command line says, and who does it.
+
+mod analyze;
+mod catalog;
+mod ingest;
+mod query;
+mod synth;
+
+use clap::{Parser, Subcommand};
+
+use crate::error::Result;
+
+/// How a run ended when it did what it was asked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// All done: exit code 0.
+    Done,
+    /// Done, and a finding reached `--fail-on`: exit code 1.
+    FindingReached,
+}
+
+/// Memory snapshots of Ascend NPU and CUDA GPU jobs as Parquet, SQLite and SQL, with numbers that add up.
+#[derive(Debug, Parser)]
+#[command(name = "npusnap", version, max_term_width = 100)]
+pub struct Cli {
+    /// Say nothing but errors on standard error.
+    #[arg(long, short, global = true)]
+    quiet: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Ingest(ingest::Args),
+    Analyze(analyze::Args),
+    Sql(query::Args),
+    Macros(catalog::MacrosArgs),
+    Schema(catalog::SchemaArgs),
+    Synth(synth::Args),
+}
+
+/// Does what the command line asks for.
+///
+/// # Errors
+/// Whatever ends the command with exit code 2.
+pub fn run(cli: Cli) -> Result<Outcome> {
+    match cli.command {
+        Command::Ingest(args) => ingest::run(&args, cli.quiet),
+        Command::Analyze(args) => analyze::run(&args, cli.quiet),
+        Command::Sql(args) => query::run(&args, cli.quiet),
+        Command::Macros(args) => catalog::macros(&args),
+        Command::Schema(args) => catalog::schema(&args),
+        Command::Synth(args) => synth::run(&args),
+    }
+}

@@ -1,1 +1,1 @@
-//! Placeholder until its author fills it.
+//! SQL over a store. The only module that names DataFusion; its API is blocking.
