@@ -20,6 +20,7 @@ mod source;
 mod stacks;
 mod stats;
 mod top;
+mod whole;
 mod words;
 
 use std::cell::Cell;
@@ -29,9 +30,11 @@ use std::path::Path;
 
 use arrow::record_batch::RecordBatch;
 
+use self::fault::Fault;
 use self::finish::FileFacts;
 use self::import::Import;
 use self::source::Source;
+use self::whole::SMALL;
 use crate::error::{Error, Result};
 use crate::pickle::{Limits, Machine};
 use crate::schema::Table;
@@ -121,18 +124,55 @@ pub fn read_from(
     sink: &mut dyn RowSink,
     progress: &dyn Progress,
 ) -> Result<Summary> {
-    let events = Cell::new(0);
-    let mut source = Source::new(input, progress, &events);
-    let mut import = Import::new(path, sink, &events, options);
-    let mut machine = Machine::new(&mut source, length, Limits::default());
-    words::teach(&mut machine.state);
-    let end = machine.run(&mut import).map_err(|fault| fault.at(path))?;
-    let state = machine.state;
-    let file = FileFacts {
-        name: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
-        bytes: source.passed(),
-        from_cpp: source.is_from_cpp(),
-        sha256: source.sha256(),
+    let mut head = Vec::new();
+    let mut input = input;
+    input.by_ref().take(SMALL + 1).read_to_end(&mut head).map_err(Error::io(path, "cannot read"))?;
+    if u64::try_from(head.len()).is_ok_and(|length| length > SMALL) {
+        let pass = Pass { length, path, options, progress, is_whole: false };
+        return pass.run(head.as_slice().chain(input), sink).map_err(|fault| fault.at(path));
+    }
+    let length = u64::try_from(head.len()).ok();
+    let pass = Pass { length, path, options, progress, is_whole: false };
+    let first = match pass.run(head.as_slice(), sink) {
+        Err(fault) if whole::may_help(&fault) => fault,
+        result => return result.map_err(|fault| fault.at(path)),
     };
-    import.finish(&state, &end, file).map_err(|fault| fault.at(path))
+    match (Pass { is_whole: true, ..pass }).run(head.as_slice(), sink) {
+        Err(Fault::Pickle(_) | Fault::Shape { .. }) => Err(first.at(path)),
+        result => result.map_err(|fault| fault.at(path)),
+    }
+}
+
+/// One reading of the bytes.
+struct Pass<'a> {
+    length: Option<u64>,
+    path: &'a Path,
+    options: &'a Options,
+    progress: &'a dyn Progress,
+    is_whole: bool,
+}
+
+impl Pass<'_> {
+    fn run(&self, input: impl Read, sink: &mut dyn RowSink) -> Result<Summary, Fault> {
+        let events = Cell::new(0);
+        let mut source = Source::new(input, self.progress, &events);
+        let import = Import::new(self.path, sink, &events, self.options);
+        let (mut import, limits) =
+            if self.is_whole { (import.whole(), whole::limits()) } else { (import, Limits::default()) };
+        let mut machine = Machine::new(&mut source, self.length, limits);
+        words::teach(&mut machine.state);
+        let mut end = machine.run(&mut import)?;
+        let mut state = machine.state;
+        if self.is_whole {
+            end.root = import.unfold(&mut state, end.root)?;
+        }
+        let name = self.path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let file = FileFacts {
+            name: name.unwrap_or_default(),
+            bytes: source.passed(),
+            from_cpp: source.is_from_cpp(),
+            sha256: source.sha256(),
+        };
+        import.finish(&state, &end, file)
+    }
 }
