@@ -1,1 +1,6 @@
-//! SQL over a store. The only module that names DataFusion; its API is blocking.
+//! SQL over a store. The only module that names DataFusion.
+
+mod rows;
+
+pub(crate) use rows::row;
+pub use rows::{Cell, Row, Rows, cell, check, sql_type};
