@@ -10,7 +10,7 @@ use super::progress::Bar;
 use crate::error::{Error, Result};
 use crate::quantity;
 use crate::snapshot::Options;
-use crate::store::{self, Foreign, Indexes, Ingested, Reuse, Source, SqliteOptions, Targets};
+use crate::store::{self, Foreign, Indexes, Ingested, Source, SqliteOptions, Targets};
 
 /// Turn snapshots into Parquet and SQLite.
 ///
@@ -109,12 +109,8 @@ impl Args {
             let path = self.sqlite.clone().unwrap_or(database);
             (path, SqliteOptions { indexes, views: Vec::new() })
         });
-        let targets = Targets {
-            parquet,
-            sqlite,
-            reuse: if self.output.is_none() { Reuse::Remember } else { Reuse::Forget },
-            foreign: if self.force { Foreign::Replace } else { Foreign::Refuse },
-        };
+        let targets =
+            Targets { parquet, sqlite, foreign: if self.force { Foreign::Replace } else { Foreign::Refuse } };
         Ok(Job { source: source.to_owned(), targets })
     }
 }

@@ -109,8 +109,15 @@ pub(super) fn places(source: &Path, key: &Key) -> Vec<Place> {
     free
 }
 
+/// Whether `dir` is where the store of `source` is looked for first.
+pub(super) fn is_beside(dir: &Path, source: &Path) -> bool {
+    let folder = |path: &Path| fs::canonicalize(staging::parent(path));
+    dir.file_name() == beside(source).file_name()
+        && matches!((folder(dir), folder(source)), (Ok(one), Ok(other)) if one == other)
+}
+
 /// `<stem>.npusnap` beside the file.
-pub(super) fn beside(source: &Path) -> PathBuf {
+fn beside(source: &Path) -> PathBuf {
     source.with_extension("npusnap")
 }
 

@@ -36,20 +36,8 @@ pub struct Targets {
     pub parquet: PathBuf,
     /// The SQLite database, where one is wanted, and what is in it.
     pub sqlite: Option<(PathBuf, SqliteOptions)>,
-    /// Whether the folder is where [`Store::open`](super::Store::open) looks for it the next time.
-    pub reuse: Reuse,
     /// What may be replaced. Earlier results of npusnap always are.
     pub foreign: Foreign,
-}
-
-/// Whether a Parquet folder remembers which file it was made from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Reuse {
-    /// It does: the folder is used again as long as the file is the same.
-    Remember,
-    /// It does not: the folder depends on nothing but the snapshot's bytes.
-    #[default]
-    Forget,
 }
 
 /// What an ingest found and wrote.
@@ -87,6 +75,9 @@ impl RowSink for Fanout<'_> {
 
 /// Decodes `source` into `targets`. On an error the targets are as they were.
 ///
+/// A Parquet folder in the place where [`Store::open`](super::Store::open) looks for it remembers which state of the
+/// file it is of; anywhere else it depends on nothing but the snapshot's bytes.
+///
 /// # Errors
 /// The source is no snapshot, or a target cannot be written or is not npusnap's to replace.
 pub fn ingest(
@@ -97,15 +88,23 @@ pub fn ingest(
 ) -> Result<Ingested> {
     targets.check(source)?;
     let staging = Staging::new(&targets.parquet)?;
-    let key = match targets.reuse {
-        Reuse::Remember => Some(Key::of(source)?),
-        Reuse::Forget => None,
-    };
-    let mut parquet = ParquetSink::create(staging.path())?;
-    let mut sqlite = targets.sqlite.map(|(path, options)| Database::create(&path, options)).transpose()?;
+    let database = targets.sqlite.map(|(path, options)| Database::create(&path, options)).transpose()?;
+    let key = if cache::is_beside(&targets.parquet, source) { Some(Key::of(source)?) } else { None };
+    write(source, options, staging, database, key.as_ref(), progress)
+}
 
+/// Decodes `source` into what is staged, and puts it in its place.
+pub(super) fn write(
+    source: &Path,
+    options: &snapshot::Options,
+    staging: Staging,
+    mut database: Option<Database>,
+    key: Option<&Key>,
+    progress: &dyn Progress,
+) -> Result<Ingested> {
+    let mut parquet = ParquetSink::create(staging.path())?;
     let mut sinks: Vec<&mut dyn RowSink> = vec![&mut parquet];
-    if let Some(database) = &mut sqlite {
+    if let Some(database) = &mut database {
         sinks.push(&mut database.sink);
     }
     let mut fanout = Fanout::new(sinks);
@@ -113,10 +112,8 @@ pub fn ingest(
     let rows = fanout.rows;
 
     parquet.finish()?;
-    if let Some(key) = key {
-        key.write(staging.path())?;
-    }
-    let database = sqlite.map(Database::finish).transpose()?;
+    key.map_or(Ok(()), |key| key.write(staging.path()))?;
+    let database = database.map(Database::finish).transpose()?;
     staging.commit_folder()?;
     if let Some((staging, path)) = database {
         // Only with leave to replace foreign things is there anything left beside the old database by now.
@@ -127,17 +124,18 @@ pub fn ingest(
 }
 
 /// A database in the making.
-struct Database {
+pub(super) struct Database {
     target: PathBuf,
-    staging: Staging,
+    // Before the folder it writes to: fields are dropped in this order.
     sink: SqliteSink,
+    staging: Staging,
 }
 
 impl Database {
     fn create(target: &Path, options: SqliteOptions) -> Result<Self> {
         let staging = Staging::new(target)?;
         let sink = SqliteSink::create(&staging.path().join(DATABASE), options)?;
-        Ok(Self { target: target.to_owned(), staging, sink })
+        Ok(Self { target: target.to_owned(), sink, staging })
     }
 
     fn finish(self) -> Result<(Staging, PathBuf)> {
@@ -186,7 +184,7 @@ fn foreign(path: &Path) -> Error {
 }
 
 /// Nothing, an empty folder, or a store of npusnap, of whatever version, with nothing beside its own files in it.
-fn is_replaceable_folder(path: &Path) -> bool {
+pub(super) fn is_replaceable_folder(path: &Path) -> bool {
     if fs::symlink_metadata(path).is_err() {
         return true;
     }

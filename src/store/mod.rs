@@ -19,7 +19,9 @@ use tempfile::TempDir;
 use crate::error::{Error, Result};
 use crate::snapshot::{self, Progress};
 
-pub use ingest::{Fanout, Foreign, Ingested, Reuse, Targets, ingest};
+use staging::Staging;
+
+pub use ingest::{Fanout, Foreign, Ingested, Targets, ingest};
 pub use parquet::ParquetSink;
 pub use source::Source;
 pub use sqlite::{Indexes, SqliteOptions, SqliteSink};
@@ -92,14 +94,18 @@ impl Store {
         let key = cache::Key::of(source)?;
         for place in cache::places(source, &key) {
             let dir = match place {
-                cache::Place::Fresh(dir) => return Self::at(dir),
-                cache::Place::Free(dir) => dir,
+                // One that somebody took a table out of is made again.
+                cache::Place::Fresh(dir) if parquet::check(&dir).is_ok() => return Self::at(dir),
+                cache::Place::Fresh(dir) | cache::Place::Free(dir) => dir,
             };
-            if is_writable(staging::parent(&dir)) {
-                let targets = Targets { parquet: dir.clone(), reuse: Reuse::Remember, ..Targets::default() };
-                ingest(source, &snapshot::Options::default(), targets, progress)?;
-                return Self::at(dir);
+            // Where nothing can be written, or something of the user's would be lost, the next place is tried.
+            let _there = fs::create_dir_all(staging::parent(&dir));
+            if !ingest::is_replaceable_folder(&dir) {
+                continue;
             }
+            let Ok(staging) = Staging::new(&dir) else { continue };
+            ingest::write(source, &snapshot::Options::default(), staging, None, Some(&key), progress)?;
+            return Self::at(dir);
         }
         Self::temporary(source, progress)
     }
@@ -115,11 +121,4 @@ impl Store {
         ingest(source, &snapshot::Options::default(), targets, progress)?;
         Ok(Self { dir, _temporary: Some(temporary) })
     }
-}
-
-/// Whether a folder can be made in `parent`; permissions alone do not tell (read-only mounts, quotas).
-fn is_writable(parent: &Path) -> bool {
-    fs::create_dir_all(parent)
-        .and_then(|()| tempfile::Builder::new().prefix(".npusnap-").tempdir_in(parent))
-        .is_ok()
 }

@@ -6,9 +6,12 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use arrow::array::{AsArray as _, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::array::{
+    Array as _, ArrowPrimitiveType, AsArray as _, Float64Array, Int32Array, Int64Array, PrimitiveArray,
+    RecordBatch, StringArray,
+};
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
-use rusqlite::{Connection, ErrorCode, OpenFlags, Statement};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Statement, ToSql};
 
 use super::worker::{TableWriter, Worker};
 use crate::error::{Error, Result};
@@ -108,14 +111,20 @@ impl Database {
     fn insert(&self, table: &Table, batch: &RecordBatch) -> Result<(), rusqlite::Error> {
         let rest = batch.num_rows() % ROWS_PER_INSERT;
         let whole = batch.num_rows() - rest;
-        let mut statement = self.connection.prepare(&insert(table, ROWS_PER_INSERT))?;
-        for offset in (0..whole).step_by(ROWS_PER_INSERT) {
-            bind(&mut statement, table, &batch.slice(offset, ROWS_PER_INSERT))?;
-            statement.raw_execute()?;
+        if whole > 0 {
+            let mut statement = self.connection.prepare(&insert(table, ROWS_PER_INSERT))?;
+            // Half of the columns of a trace do not change within a batch, and a statement keeps what was bound.
+            let (steady, varying) =
+                columns(table, batch)?.into_iter().partition::<Vec<_>, _>(Column::is_steady);
+            steady.iter().try_for_each(|column| column.bind(&mut statement, 0))?;
+            for offset in (0..whole).step_by(ROWS_PER_INSERT) {
+                varying.iter().try_for_each(|column| column.bind(&mut statement, offset))?;
+                statement.raw_execute()?;
+            }
         }
         if rest > 0 {
             let mut statement = self.connection.prepare(&insert(table, rest))?;
-            bind(&mut statement, table, &batch.slice(whole, rest))?;
+            columns(table, batch)?.iter().try_for_each(|column| column.bind(&mut statement, whole))?;
             statement.raw_execute()?;
         }
         Ok(())
@@ -183,39 +192,16 @@ fn insert(table: &Table, rows: usize) -> String {
     format!("INSERT INTO {} VALUES {}", table.name, vec![row; rows].join(","))
 }
 
-/// Binds every cell of `rows`, column by column, so that each column's type is looked at once.
-fn bind(statement: &mut Statement<'_>, table: &Table, rows: &RecordBatch) -> Result<(), rusqlite::Error> {
-    let width = table.sqlite_columns().count();
-    for (place, column) in table.sqlite_columns().enumerate() {
-        let parameters = (place + 1..).step_by(width);
-        match Cells::of(rows, column.name)? {
-            Cells::Integer(cells) => {
-                for (parameter, cell) in parameters.zip(cells) {
-                    statement.raw_bind_parameter(parameter, cell)?;
-                }
-            }
-            Cells::Real(cells) => {
-                for (parameter, cell) in parameters.zip(cells) {
-                    statement.raw_bind_parameter(parameter, cell)?;
-                }
-            }
-            Cells::Text(cells) => {
-                for (parameter, cell) in parameters.zip(cells) {
-                    statement.raw_bind_parameter(parameter, cell)?;
-                }
-            }
-            Cells::Interned(codes, names) => {
-                for (parameter, code) in parameters.zip(codes) {
-                    let name = code.and_then(|code| usize::try_from(code).ok()).map(|code| names.value(code));
-                    statement.raw_bind_parameter(parameter, name)?;
-                }
-            }
-        }
-    }
-    Ok(())
+/// A column of a batch on its way into a statement.
+struct Column<'a> {
+    /// Number of its parameter in the first row.
+    first: usize,
+    /// Parameters of a row.
+    width: usize,
+    cells: Cells<'a>,
 }
 
-/// A column of a batch, by what SQLite makes of it.
+/// The cells of a column, by what SQLite makes of them.
 enum Cells<'a> {
     Integer(&'a Int64Array),
     Real(&'a Float64Array),
@@ -223,10 +209,65 @@ enum Cells<'a> {
     Interned(&'a Int32Array, &'a StringArray),
 }
 
+fn columns<'a>(table: &Table, batch: &'a RecordBatch) -> Result<Vec<Column<'a>>, rusqlite::Error> {
+    let width = table.sqlite_columns().count();
+    table
+        .sqlite_columns()
+        .zip(1..)
+        .map(|(column, first)| Ok(Column { first, width, cells: Cells::of(batch, column.name)? }))
+        .collect()
+}
+
+impl Column<'_> {
+    /// Whether all rows have the same value.
+    fn is_steady(&self) -> bool {
+        match self.cells {
+            Cells::Integer(cells) => is_steady(cells),
+            Cells::Interned(codes, _) => is_steady(codes),
+            Cells::Real(cells) => cells.null_count() == cells.len(),
+            Cells::Text(cells) => cells.null_count() == cells.len(),
+        }
+    }
+
+    /// Binds as many rows from `offset` on as there are, and as the statement has parameters for.
+    fn bind(&self, statement: &mut Statement<'_>, offset: usize) -> Result<(), rusqlite::Error> {
+        let parameters = (self.first..=statement.parameter_count()).step_by(self.width);
+        let rows = statement.parameter_count() / self.width;
+        match self.cells {
+            Cells::Integer(cells) => bind(statement, parameters, cells.slice(offset, rows).iter()),
+            Cells::Real(cells) => bind(statement, parameters, cells.slice(offset, rows).iter()),
+            Cells::Text(cells) => bind(statement, parameters, cells.slice(offset, rows).iter()),
+            Cells::Interned(codes, names) => {
+                let codes = codes.slice(offset, rows);
+                let names = codes.iter().map(|code| Some(names.value(usize::try_from(code?).ok()?)));
+                bind(statement, parameters, names)
+            }
+        }
+    }
+}
+
+fn is_steady<T: ArrowPrimitiveType<Native: PartialEq>>(cells: &PrimitiveArray<T>) -> bool {
+    match cells.null_count() {
+        0 => cells.values().iter().zip(cells.values().iter().skip(1)).all(|(one, next)| one == next),
+        nulls => nulls == cells.len(),
+    }
+}
+
+fn bind<T: ToSql>(
+    statement: &mut Statement<'_>,
+    parameters: impl Iterator<Item = usize>,
+    cells: impl Iterator<Item = Option<T>>,
+) -> Result<(), rusqlite::Error> {
+    for (parameter, cell) in parameters.zip(cells) {
+        statement.raw_bind_parameter(parameter, cell)?;
+    }
+    Ok(())
+}
+
 impl<'a> Cells<'a> {
-    fn of(rows: &'a RecordBatch, column: &str) -> Result<Self, rusqlite::Error> {
+    fn of(batch: &'a RecordBatch, column: &str) -> Result<Self, rusqlite::Error> {
         let missing = || rusqlite::Error::InvalidColumnName(column.to_owned());
-        let array = rows.column_by_name(column).ok_or_else(missing)?;
+        let array = batch.column_by_name(column).ok_or_else(missing)?;
         let interned = || {
             let dictionary = array.as_dictionary_opt::<Int32Type>()?;
             Some(Self::Interned(dictionary.keys(), dictionary.values().as_string_opt()?))

@@ -97,9 +97,12 @@ fn make(parent: &Path, prefix: &OsStr) -> io::Result<(TempDir, File)> {
             .prefix(prefix)
             .permissions(Permissions::from_mode(0o777))
             .tempdir_in(parent)?;
-        let lock = File::open(dir.path())?;
-        // Between making and locking, another run may have taken the folder for a dead one. A file system without locks
-        // answers with another error, and then nobody clears anything away.
+        // Between making and locking, another run may have taken the folder for a dead one's.
+        let lock = match File::open(dir.path()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            result => result?,
+        };
+        // A file system without locks answers with another error, and there nobody clears anything away.
         if matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)) || !same(&lock, dir.path()) {
             continue;
         }

@@ -1,4 +1,5 @@
 //! The one integration test binary: each further one would link DataFusion again.
 
+mod ingest;
 mod layers;
 mod store;
