@@ -3,6 +3,7 @@
 mod analyze;
 mod catalog;
 mod ingest;
+mod progress;
 mod query;
 mod synth;
 
@@ -46,7 +47,7 @@ enum Command {
 /// Whatever ends the command with exit code 2.
 pub fn run(cli: Cli) -> Result<Outcome> {
     match cli.command {
-        Command::Ingest(args) => ingest::run(&args, cli.quiet),
+        Command::Ingest(args) => ingest::run(args, cli.quiet),
         Command::Analyze(args) => analyze::run(&args, cli.quiet),
         Command::Sql(args) => query::run(&args, cli.quiet),
         Command::Macros(args) => catalog::macros(&args),

@@ -1,4 +1,6 @@
 //! The one integration test binary: each further one would link DataFusion again.
 
+mod ingest;
 mod layers;
 mod slt;
+mod store;
