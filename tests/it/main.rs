@@ -1,3 +1,4 @@
 //! The one integration test binary: each further one would link DataFusion again.
 
 mod layers;
+mod oracle;

@@ -325,10 +325,13 @@ def expect(snapshot: Any, conventions: Conventions = CONTRACT) -> Expected:
     return Walk(snapshot, conventions).run()
 
 
-def segments_come_first(snapshot: Any) -> bool:
-    """Whether the final state is known before the first event is read."""
-    keys = list(top_level(snapshot))
-    return "device_traces" not in keys or keys.index("segments") < keys.index("device_traces")
+def devices_are_ascending(snapshot: Any) -> bool:
+    """Whether a reader that goes through the file once can number the devices by their index, host memory last.
+
+    It can where the final state stands before the first event, and the host's events after all others.
+    """
+    keys = [key for key in top_level(snapshot) if key in ("segments", "device_traces", "host_traces")]
+    return keys == sorted(keys, key=("segments", "device_traces", "host_traces").index)
 
 
 def file_facts(path: str) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def compare_stacks(db: sqlite3.Connection, want: Expected, out: Differences) -> 
         out.add("call_stacks", f"missing stack {absent}: {short(want.stacks.texts[absent - 1])}")
     if list(numbers) != list(range(1, len(numbers) + 1)):
         out.add("call_stacks.id", "ids do not count from 1 without gaps")
-    order = list(numbers.values())
+    order = [] if want.stacks.conventions == SEED else list(numbers.values())
     for at, (left, right) in enumerate(zip(order, order[1:]), start=1):
         if left >= right:
             out.add("call_stacks.id", f"rows {at}, {at + 1} hold the stacks that appear as {left} and {right} in the file")
@@ -238,8 +238,8 @@ def compare(
     out = Differences(show)
     db = open_database(database)
     try:
-        types = (device_type,) if device_type else () if seed else ("Ascend-NPU", "CUDA-GPU")
-        devices = compare_devices(db, want, seed or expect.segments_come_first(snapshot), types, out)
+        types = () if seed else (device_type,) if device_type else ("Ascend-NPU", "CUDA-GPU")
+        devices = compare_devices(db, want, seed or expect.devices_are_ascending(snapshot), types, out)
         ids = Translation(devices, compare_stacks(db, want, out))
         tables = {"segments": want.segments, "blocks": want.blocks, "traces": want.traces}
         if not seed:
