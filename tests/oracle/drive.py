@@ -10,7 +10,7 @@
     drive.py --seed real|matrix|…         the same with seed_reference.py in place of npusnap, to prove these scripts
 
 SHARED is $NPUSNAP_SHARED, else ../shared beside the repository. Where pyarrow can be imported, the Parquet files are
-compared with the database as well.
+compared with the database as well; with --readers it must be there, and pandas, Polars and DuckDB too.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ class Case:
     totals: bool = False
     binary: str = ""
     """Empty for the reference converter."""
+    readers: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,9 @@ def check(case: Case) -> Verdict:
         if case.binary and case.totals:
             faults += totals.compare(case.binary, case.path, truth)
         if case.binary and parquet_equals_sqlite.AVAILABLE:
-            faults += parquet_equals_sqlite.compare(os.path.join(folder, "store.npusnap"), database)
+            store = os.path.join(folder, "store.npusnap")
+            faults += parquet_equals_sqlite.compare(store, database)
+            faults += parquet_equals_sqlite.readers(store, database) if case.readers else []
         return Verdict(case.name, "\n".join(faults), counts)
 
 
@@ -256,16 +259,21 @@ def main() -> int:
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--binary", default="", help="npusnap to run")
     which.add_argument("--seed", action="store_true", help="run seed_reference.py instead")
+    parser.add_argument("--readers", action="store_true", help="read with pandas, Polars and DuckDB too; needs them")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--show", type=int, default=8, help="cases whose differences are printed")
     parser.add_argument("--only", default="", help="cases whose name contains this")
     parser.add_argument("family", choices=("real", "matrix", "encodings", "contents", "handmade", "folder"))
     parser.add_argument("source", nargs="?", default="", help="folder of the family `folder`")
     args = parser.parse_args()
+    if args.readers and not parquet_equals_sqlite.AVAILABLE:
+        parser.error("--readers needs pyarrow, pandas, polars and duckdb")
+    if args.binary and not os.access(args.binary, os.X_OK):
+        parser.error(f"{args.binary} is no program; `cargo build --release` makes target/release/npusnap")
     began = time.monotonic()
     folder = tempfile.mkdtemp(prefix="npusnap-oracle-")
     try:
-        chosen = [replace(case, binary=args.binary) for case in cases(args.family, folder, args.source) if args.only in case.name]
+        chosen = [replace(case, binary=args.binary, readers=args.readers) for case in cases(args.family, folder, args.source) if args.only in case.name]
         with ProcessPoolExecutor(args.jobs) as pool:
             verdicts = list(pool.map(check, chosen))
     finally:
