@@ -2,5 +2,6 @@
 
 mod ingest;
 mod layers;
+mod oracle;
 mod slt;
 mod store;
