@@ -51,6 +51,6 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Sql(args) => query::run(&args, cli.quiet),
         Command::Macros(args) => catalog::macros(&args),
         Command::Schema(args) => catalog::schema(&args),
-        Command::Synth(args) => synth::run(&args),
+        Command::Synth(args) => synth::run(&args, cli.quiet),
     }
 }
