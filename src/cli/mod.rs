@@ -57,7 +57,7 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Macros(args) => catalog::macros(&args),
         Command::Schema(args) => catalog::schema(&args),
         Command::Thresholds(args) => analyze::thresholds(&args),
-        Command::Synth(args) => synth::run(&args),
+        Command::Synth(args) => synth::run(&args, cli.quiet),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Untrusted bytes become a stream of closed dicts and lists. Knows nothing of PyTorch.
 
+pub mod writer;
+
 /// Why a pickle cannot be read, with the byte it happened at.
 #[derive(Debug, thiserror::Error)]
 #[error("at byte {offset}")]

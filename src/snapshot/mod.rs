@@ -1,5 +1,7 @@
 //! Closed dicts become rows: what a source is, and how its fields map to the tables of [`crate::schema`].
 
+pub mod synth;
+
 use std::path::Path;
 
 use arrow::record_batch::RecordBatch;
