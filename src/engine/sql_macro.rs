@@ -93,9 +93,11 @@ pub fn catalog() -> Result<Vec<SqlMacro>> {
 ///
 /// # Errors
 /// As for [`catalog`].
-pub fn exported_views() -> Result<Vec<(&'static str, String)>> {
+pub fn exported_views() -> Result<Vec<(String, String)>> {
     let exported = catalog()?.into_iter().filter(|definition| definition.dialect == Dialect::Common);
-    Ok(exported.map(|definition| (definition.name, definition.bound(&definition.unrestricted()))).collect())
+    let view =
+        |definition: SqlMacro| (definition.name.to_owned(), definition.bound(&definition.unrestricted()));
+    Ok(exported.map(view).collect())
 }
 
 impl SqlMacro {
