@@ -19,6 +19,8 @@
 -- @column active_requested           BIGINT   Bytes asked for in active blocks, summed over the blocks; NULL where a
 --   block does not say.
 -- @column fragmentation_ratio        DOUBLE   (reserved - allocated) / reserved; NULL where nothing is reserved.
+-- @column unused_segment_bytes       BIGINT   Bytes of segments without an active block: cache that the allocator can
+--   give back whole, so no fragmentation.
 -- @column segment_count              BIGINT   Segments.
 -- @column block_count                BIGINT   Blocks.
 -- @column active_allocated_count     BIGINT   Blocks in use.
@@ -29,6 +31,7 @@
 -- @column inactive_bytes             BIGINT   Their bytes.
 -- @column trace_count                BIGINT   Recorded events: rows of traces without the workspace entries, which
 --   describe the moment of the dump and are no events.
+-- @column oom_count                  BIGINT   Of them, out-of-memory events.
 -- @column workspace_bytes            BIGINT   Bytes of the NPU's workspace segments; 0 also where no history was
 --   recorded, because they cannot be told from others then.
 WITH segment_counters AS (
@@ -61,6 +64,21 @@ block_counters AS (
   FROM _pool_blocks
   GROUP BY device_id
 ),
+used_segments AS (
+  SELECT DISTINCT segment_id
+  FROM _pool_blocks
+  WHERE state <> 'inactive'
+),
+unused_segments AS (
+  SELECT
+    s.device_id AS device_id,
+    SUM(s.total_size) AS unused_segment_bytes
+  FROM _pool_segments AS s
+  LEFT JOIN used_segments AS u
+    ON u.segment_id = s.segment_id
+  WHERE u.segment_id IS NULL
+  GROUP BY s.device_id
+),
 workspace AS (
   SELECT
     device_id,
@@ -71,7 +89,8 @@ workspace AS (
 events AS (
   SELECT
     device_id,
-    COUNT(*) AS trace_count
+    COUNT(*) AS trace_count,
+    SUM(CASE WHEN action = 'oom' THEN 1 ELSE 0 END) AS oom_count
   FROM traces
   WHERE is_workspace = 0
   GROUP BY device_id
@@ -125,6 +144,7 @@ SELECT
   c.allocated_requested AS allocated_requested,
   c.active_requested AS active_requested,
   CAST(c.reserved - c.allocated AS DOUBLE) / NULLIF(c.reserved, 0) AS fragmentation_ratio,
+  COALESCE(u.unused_segment_bytes, 0) AS unused_segment_bytes,
   c.segment_count AS segment_count,
   c.block_count AS block_count,
   c.active_allocated_count AS active_allocated_count,
@@ -134,10 +154,13 @@ SELECT
   c.inactive_count AS inactive_count,
   c.inactive_bytes AS inactive_bytes,
   COALESCE(e.trace_count, 0) AS trace_count,
+  COALESCE(e.oom_count, 0) AS oom_count,
   COALESCE(w.workspace_bytes, 0) AS workspace_bytes
 FROM counters AS c
 JOIN devices AS d
   ON d.id = c.device_id
+LEFT JOIN unused_segments AS u
+  ON u.device_id = c.device_id
 LEFT JOIN events AS e
   ON e.device_id = c.device_id
 LEFT JOIN workspace AS w

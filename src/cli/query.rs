@@ -5,12 +5,11 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::Outcome;
-use super::progress::Bar;
 use crate::engine::{Batches, Engine, Options};
 use crate::error::{Error, Result};
 use crate::output::{Format, RowWriter, Sink};
 use crate::quantity;
-use crate::store::{Cache, Store};
+use crate::store::Cache;
 
 /// Rows a terminal gets where `--max-rows` does not say.
 const SCREENFUL: usize = 1000;
@@ -21,7 +20,7 @@ const SCREENFUL: usize = 1000;
 /// statement, and it can only read.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Snapshot, or the folder `ingest` made of it.
+    /// Snapshot pickle, or its `.npusnap` folder.
     source: PathBuf,
     /// The query; `-` reads it from standard input.
     #[arg(required_unless_present = "file")]
@@ -38,7 +37,7 @@ pub(super) struct Args {
     /// Write at most so many rows, and say how many there are more. Default: 1000 for a table on a terminal, else all.
     #[arg(long, value_name = "N")]
     max_rows: Option<usize>,
-    /// Do not keep the Parquet that is made of a snapshot.
+    /// Neither use nor keep the Parquet made of a pickle.
     #[arg(long)]
     no_cache: bool,
 }
@@ -47,10 +46,8 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     let sql = args.sql()?;
     let cache = if args.no_cache { Cache::Off } else { Cache::Keep };
-    let bar = Bar::new(&args.source, quiet);
-    let store = Store::open_with(&args.source, cache, &bar);
-    drop(bar);
-    let engine = Engine::open(store?, Options::default())?;
+    let store = super::open(&args.source, cache, quiet)?;
+    let engine = Engine::open(store, Options::default())?;
     let batches = engine.query(&sql)?;
     let mut sink = Sink::open(args.output.as_deref())?;
     let limit = args.limit(sink.terminal_width());

@@ -131,6 +131,19 @@ impl Engine {
         self.relation(R::RELATION, params)?.read()
     }
 
+    /// The table that `R` reads, all of it, as typed rows; for tables that are small.
+    ///
+    /// # Errors
+    /// The table cannot be read, or a column is not what `R` says.
+    pub fn table_rows<R: Row>(&self) -> Result<Vec<R>> {
+        let run = async {
+            let frame = self.context.table(R::RELATION).await?;
+            let schema = Arc::clone(frame.schema().inner());
+            Ok(Rows { schema, batches: frame.collect().await? })
+        };
+        self.runtime.block_on(run).map_err(|source| query_error(R::RELATION, source))?.read()
+    }
+
     /// Columns of a relation of `sql/`, without running it.
     ///
     /// # Errors

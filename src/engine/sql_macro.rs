@@ -128,8 +128,9 @@ impl SqlMacro {
     pub fn positional(&self, arguments: &[Value]) -> Result<Vec<(&'static str, Value)>> {
         if arguments.len() > self.params.len() {
             return Err(self.misuse(format!(
-                "takes at most {} arguments, found {}",
+                "takes at most {} argument{}, found {}",
                 self.params.len(),
+                if self.params.len() == 1 { "" } else { "s" },
                 arguments.len()
             )));
         }

@@ -2,5 +2,7 @@
 
 mod ingest;
 mod layers;
+mod oracle;
+mod query;
 mod slt;
 mod store;
