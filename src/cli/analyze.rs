@@ -1,7 +1,6 @@
 //! `npusnap analyze`: opens a source, runs an analysis, writes what it found.
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -11,7 +10,7 @@ use crate::analysis::{ANALYSES, Analysis, ImportNote, Lang, Scope, Severity, Sna
 use crate::cli::Outcome;
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result};
-use crate::output::{Page, envelope, write_page};
+use crate::output::{Page, Sink, envelope, write_page};
 use crate::store::Cache;
 
 /// Judge a snapshot: what each device holds, and whether that is healthy.
@@ -98,7 +97,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
         Language::Zh => Lang::Zh,
     };
     let store = super::open(&args.source, if args.no_cache { Cache::Off } else { Cache::Keep }, quiet)?;
-    let engine = Engine::open(&store, engine::Options::default())?;
+    let engine = Engine::open(store, engine::Options::default())?;
     let snapshot = SnapshotFacts::read(&engine)?;
     let notes = ImportNote::read(&engine)?;
     let outcome = analysis.run(&engine, &thresholds, Scope { device: args.device })?;
@@ -150,21 +149,7 @@ pub(super) fn thresholds(_args: &ThresholdsArgs) -> Result<Outcome> {
 
 /// Hands a buffered writer to `write`: standard output, or a file that appears whole or not at all.
 fn write_to(path: Option<&Path>, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
-    let Some(path) = path.filter(|path| *path != Path::new("-")) else {
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        return write(&mut out).and_then(|()| out.flush()).map_err(|source| Error::Output { source });
-    };
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let file = new_file(folder).map_err(Error::io(path, "cannot create"))?;
-    let mut out = BufWriter::new(file);
-    write(&mut out).map_err(Error::io(path, "cannot write"))?;
-    let file = out.into_inner().map_err(|error| Error::io(path, "cannot write")(error.into_error()))?;
-    let file: File = file.persist(path).map_err(|error| Error::io(path, "cannot rename to")(error.error))?;
-    file.sync_all().map_err(Error::io(path, "cannot write"))
-}
-
-/// A temporary file with the permissions of any new file; a private one would stay private under its final name.
-fn new_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    tempfile::Builder::new().permissions(permissions).tempfile_in(folder)
+    let mut sink = Sink::open(path)?;
+    write(&mut sink).map_err(|source| sink.error(source))?;
+    sink.finish()
 }

@@ -3,6 +3,7 @@
 //! [`Engine`] owns the asynchronous runtime and blocks, so nothing above it is asynchronous. It is not for callers that
 //! run inside a runtime themselves.
 
+mod doc;
 mod explain;
 mod rows;
 mod sql_macro;
@@ -30,6 +31,8 @@ use crate::error::{Error, Result};
 use crate::schema::{TABLES, Table};
 use crate::store::Store;
 
+pub use doc::{macro_list, macro_markdown, macro_text};
+pub use explain::nearest;
 pub(crate) use rows::row;
 pub use rows::{Cell, Row, Rows, cell, check, sql_type};
 pub use sql_macro::{ColumnDoc, Dialect, Param, SqlMacro, catalog, exported_views};
@@ -58,6 +61,9 @@ pub struct Engine {
     runtime: tokio::runtime::Runtime,
     context: SessionContext,
     macros: HashMap<&'static str, (SqlMacro, LogicalPlan)>,
+    /// Keeps the files there as long as they may be read.
+    #[expect(dead_code, reason = "held for its drop alone")]
+    store: Option<Store>,
 }
 
 impl Engine {
@@ -65,7 +71,7 @@ impl Engine {
     ///
     /// # Errors
     /// The store cannot be read.
-    pub fn open(store: &Store, options: Options) -> Result<Self> {
+    pub fn open(store: Store, options: Options) -> Result<Self> {
         let mut engine = Self::start(options)?;
         for table in TABLES {
             let path = store.table_path(table.name);
@@ -81,6 +87,7 @@ impl Engine {
                 .map_err(Error::store(path, "cannot read"))?;
         }
         engine.register_macros()?;
+        engine.store = Some(store);
         Ok(engine)
     }
 
@@ -184,7 +191,7 @@ impl Engine {
             .build_arc()
             .map_err(|source| query_error("start", source))?;
         let context = SessionContext::new_with_config_rt(config, environment);
-        Ok(Self { runtime, context, macros: HashMap::new() })
+        Ok(Self { runtime, context, macros: HashMap::new(), store: None })
     }
 
     fn register(&self, name: &str, provider: Arc<dyn TableProvider>) -> Result<()> {

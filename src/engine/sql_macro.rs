@@ -93,9 +93,11 @@ pub fn catalog() -> Result<Vec<SqlMacro>> {
 ///
 /// # Errors
 /// As for [`catalog`].
-pub fn exported_views() -> Result<Vec<(&'static str, String)>> {
+pub fn exported_views() -> Result<Vec<(String, String)>> {
     let exported = catalog()?.into_iter().filter(|definition| definition.dialect == Dialect::Common);
-    Ok(exported.map(|definition| (definition.name, definition.bound(&definition.unrestricted()))).collect())
+    let view =
+        |definition: SqlMacro| (definition.name.to_owned(), definition.bound(&definition.unrestricted()));
+    Ok(exported.map(view).collect())
 }
 
 impl SqlMacro {
@@ -126,8 +128,9 @@ impl SqlMacro {
     pub fn positional(&self, arguments: &[Value]) -> Result<Vec<(&'static str, Value)>> {
         if arguments.len() > self.params.len() {
             return Err(self.misuse(format!(
-                "takes at most {} arguments, found {}",
+                "takes at most {} argument{}, found {}",
                 self.params.len(),
+                if self.params.len() == 1 { "" } else { "s" },
                 arguments.len()
             )));
         }

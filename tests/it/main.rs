@@ -3,5 +3,6 @@
 mod ingest;
 mod layers;
 mod oracle;
+mod query;
 mod slt;
 mod store;

@@ -37,7 +37,7 @@ fn text(value: ValueRef<'_>) -> String {
 }
 
 /// A SQLite database with the tables of a store and the views that `ingest` exports.
-fn sqlite() -> Connection {
+pub(crate) fn sqlite() -> Connection {
     let connection = Connection::open_in_memory().unwrap();
     for table in schema::TABLES {
         connection.execute(&schema::create_table(table), []).unwrap();
@@ -118,7 +118,7 @@ struct DataFusion {
 }
 
 /// A table's rows as SQLite has them; the Parquet-only `frames` are left empty.
-fn batch(connection: &Connection, table: &Table) -> RecordBatch {
+pub(crate) fn batch(connection: &Connection, table: &Table) -> RecordBatch {
     let columns = table.columns.iter().map(|column| {
         let data_type = (column.data_type)();
         let expression = match column.sqlite {
