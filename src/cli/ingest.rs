@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Outcome;
 use super::progress::Bar;
+use crate::engine::exported_views;
 use crate::error::{Error, Result};
 use crate::quantity;
 use crate::snapshot::Options;
@@ -71,7 +72,9 @@ impl Args {
         if self.sqlite.is_some() && self.sources.len() > 1 {
             return Err(usage("--sqlite", "names one database, but there are several snapshots"));
         }
-        let jobs: Vec<Job> = self.sources.iter().map(|source| self.job(source)).collect::<Result<_>>()?;
+        let views = exported_views()?;
+        let jobs: Vec<Job> =
+            self.sources.iter().map(|source| self.job(source, &views)).collect::<Result<_>>()?;
         let mut taken: HashMap<&Path, &Path> = HashMap::new();
         for Job { source, targets } in &jobs {
             let database = targets.sqlite.as_ref().map(|(path, _)| path.as_path());
@@ -89,7 +92,7 @@ impl Args {
         Ok(jobs)
     }
 
-    fn job(&self, source: &Path) -> Result<Job> {
+    fn job(&self, source: &Path, views: &[(String, String)]) -> Result<Job> {
         let Some(stem) = source.file_stem() else {
             return Err(usage(&format!("`{}`", source.display()), "names no file"));
         };
@@ -107,7 +110,7 @@ impl Args {
         let sqlite = (!self.no_sqlite).then(|| {
             let indexes = if self.no_indexes { Indexes::LeaveOut } else { Indexes::Make };
             let path = self.sqlite.clone().unwrap_or(database);
-            (path, SqliteOptions { indexes, views: Vec::new() })
+            (path, SqliteOptions { indexes, views: views.to_vec() })
         });
         let targets =
             Targets { parquet, sqlite, foreign: if self.force { Foreign::Replace } else { Foreign::Refuse } };
