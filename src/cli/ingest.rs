@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Outcome;
 use super::progress::Bar;
+use crate::engine;
 use crate::error::{Error, Result};
 use crate::quantity;
 use crate::snapshot::Options;
@@ -104,10 +105,11 @@ impl Args {
             Some(dir) if is_store(dir) && self.sources.len() == 1 => (dir.clone(), dir.with_extension("db")),
             Some(dir) => (dir.join(named(".npusnap")), dir.join(named(".db"))),
         };
+        let views = engine::exported_views()?;
         let sqlite = (!self.no_sqlite).then(|| {
             let indexes = if self.no_indexes { Indexes::LeaveOut } else { Indexes::Make };
             let path = self.sqlite.clone().unwrap_or(database);
-            (path, SqliteOptions { indexes, views: Vec::new() })
+            (path, SqliteOptions { indexes, views })
         });
         let targets =
             Targets { parquet, sqlite, foreign: if self.force { Foreign::Replace } else { Foreign::Refuse } };

@@ -1,5 +1,6 @@
 //! The one integration test binary: each further one would link DataFusion again.
 
+mod catalog;
 mod ingest;
 mod layers;
 mod oracle;
