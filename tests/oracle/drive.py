@@ -25,9 +25,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Iterator, Optional
 
 import expect
 import mutate
@@ -51,8 +51,8 @@ class Case:
     path: str = ""
     flags: tuple[str, ...] = ()
     """Arguments of the generator; then `path` is made first."""
-    device_type: Optional[str] = None
-    dialect: Optional[str] = None
+    device_type: str | None = None
+    dialect: str | None = None
     totals: bool = False
     binary: str = ""
     """Empty for the reference converter."""
@@ -120,7 +120,7 @@ def recordings() -> list[str]:
     return [os.path.join(folder, name) for name in names if name.endswith(".pickle")]
 
 
-def kind(path: str) -> Optional[str]:
+def kind(path: str) -> str | None:
     """Recordings are named after their producer."""
     name = os.path.basename(path)
     return "Ascend-NPU" if name.startswith("npu") else "CUDA-GPU" if name.startswith("cuda") else None
