@@ -62,8 +62,7 @@ pub struct Engine {
     context: SessionContext,
     macros: HashMap<&'static str, (SqlMacro, LogicalPlan)>,
     /// Keeps the files there as long as they may be read.
-    #[expect(dead_code, reason = "held for its drop alone")]
-    store: Option<Store>,
+    _store: Option<Store>,
 }
 
 impl Engine {
@@ -87,7 +86,7 @@ impl Engine {
                 .map_err(Error::store(path, "cannot read"))?;
         }
         engine.register_macros()?;
-        engine.store = Some(store);
+        engine._store = Some(store);
         Ok(engine)
     }
 
@@ -203,7 +202,7 @@ impl Engine {
             .build_arc()
             .map_err(|source| query_error("start", source))?;
         let context = SessionContext::new_with_config_rt(config, environment);
-        Ok(Self { runtime, context, macros: HashMap::new(), store: None })
+        Ok(Self { runtime, context, macros: HashMap::new(), _store: None })
     }
 
     fn register(&self, name: &str, provider: Arc<dyn TableProvider>) -> Result<()> {
