@@ -20,7 +20,6 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from typing import Optional
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SHARED = os.environ.get("NPUSNAP_SHARED") or os.path.join(os.path.dirname(ROOT), "shared")
@@ -134,7 +133,7 @@ def overview_job(path: str, args: argparse.Namespace, folder: str) -> Job:
     return Job("npusnap, overview of the store", command)
 
 
-def ratio(costs: list[Cost], base: Optional[list[Cost]]) -> str:
+def ratio(costs: list[Cost], base: list[Cost] | None) -> str:
     """How many times less CPU than `base`, run by run."""
     if base is None:
         return "–"

@@ -52,11 +52,13 @@ block_counters AS (
     SUM(CASE WHEN state = 'active_allocated' THEN 1 ELSE 0 END) AS active_allocated_count,
     SUM(CASE WHEN state = 'active_allocated' THEN size ELSE 0 END) AS active_allocated_bytes,
     SUM(CASE WHEN state = 'active_pending_free' THEN 1 ELSE 0 END) AS active_pending_free_count,
-    SUM(CASE WHEN state = 'active_pending_free' THEN size ELSE 0 END) AS active_pending_free_bytes,
+    SUM(CASE WHEN state = 'active_pending_free' THEN size ELSE 0 END)
+      AS active_pending_free_bytes,
     SUM(CASE WHEN state = 'inactive' THEN 1 ELSE 0 END) AS inactive_count,
     SUM(CASE WHEN state = 'inactive' THEN size ELSE 0 END) AS inactive_bytes,
     SUM(CASE WHEN state = 'active_allocated' THEN requested_size ELSE 0 END) AS allocated_requested,
-    SUM(CASE WHEN state = 'active_pending_free' THEN requested_size ELSE 0 END) AS pending_requested,
+    SUM(CASE WHEN state = 'active_pending_free' THEN requested_size ELSE 0 END)
+      AS pending_requested,
     SUM(CASE WHEN state = 'active_allocated' AND requested_size IS NULL THEN 1 ELSE 0 END)
       AS allocated_unknown,
     SUM(CASE WHEN state = 'active_pending_free' AND requested_size IS NULL THEN 1 ELSE 0 END)
@@ -95,8 +97,8 @@ events AS (
   WHERE is_workspace = 0
   GROUP BY device_id
 ),
--- A segment that does not say a counter has it from its blocks, which tile it. No block, no byte: only where the
--- device has no segment at all is a counter without blocks 0 and not unknown.
+-- A segment that does not say a counter has it from its blocks, which tile it. No block, no byte:
+-- only where the device has no segment at all is a counter without blocks 0 and not unknown.
 counters AS (
   SELECT
     d.id AS device_id,
@@ -116,7 +118,8 @@ counters AS (
     END AS allocated_requested,
     CASE
       WHEN s.device_id IS NULL THEN 0
-      WHEN b.allocated_unknown + b.pending_unknown = 0 THEN b.allocated_requested + b.pending_requested
+      WHEN b.allocated_unknown + b.pending_unknown = 0
+      THEN b.allocated_requested + b.pending_requested
     END AS active_requested,
     COALESCE(s.segment_count, 0) AS segment_count,
     COALESCE(b.block_count, 0) AS block_count,

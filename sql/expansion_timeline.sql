@@ -26,7 +26,8 @@ WITH changes AS (
     addr,
     size,
     CASE WHEN action IN ('segment_alloc', 'segment_map') THEN size ELSE -size END AS size_change,
-    CASE action WHEN 'segment_alloc' THEN 1 WHEN 'segment_free' THEN -1 ELSE 0 END AS segment_change,
+    CASE action WHEN 'segment_alloc' THEN 1 WHEN 'segment_free' THEN -1 ELSE 0 END
+      AS segment_change,
     stack_id
   FROM traces
   WHERE is_workspace = 0

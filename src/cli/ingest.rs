@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Outcome;
 use super::progress::Bar;
-use crate::engine::exported_views;
+use crate::engine;
 use crate::error::{Error, Result};
 use crate::quantity;
 use crate::snapshot::Options;
@@ -72,9 +72,7 @@ impl Args {
         if self.sqlite.is_some() && self.sources.len() > 1 {
             return Err(usage("--sqlite", "names one database, but there are several snapshots"));
         }
-        let views = exported_views()?;
-        let jobs: Vec<Job> =
-            self.sources.iter().map(|source| self.job(source, &views)).collect::<Result<_>>()?;
+        let jobs: Vec<Job> = self.sources.iter().map(|source| self.job(source)).collect::<Result<_>>()?;
         let mut taken: HashMap<&Path, &Path> = HashMap::new();
         for Job { source, targets } in &jobs {
             let database = targets.sqlite.as_ref().map(|(path, _)| path.as_path());
@@ -92,7 +90,7 @@ impl Args {
         Ok(jobs)
     }
 
-    fn job(&self, source: &Path, views: &[(String, String)]) -> Result<Job> {
+    fn job(&self, source: &Path) -> Result<Job> {
         let Some(stem) = source.file_stem() else {
             return Err(usage(&format!("`{}`", source.display()), "names no file"));
         };
@@ -107,10 +105,11 @@ impl Args {
             Some(dir) if is_store(dir) && self.sources.len() == 1 => (dir.clone(), dir.with_extension("db")),
             Some(dir) => (dir.join(named(".npusnap")), dir.join(named(".db"))),
         };
+        let views = engine::exported_views()?;
         let sqlite = (!self.no_sqlite).then(|| {
             let indexes = if self.no_indexes { Indexes::LeaveOut } else { Indexes::Make };
             let path = self.sqlite.clone().unwrap_or(database);
-            (path, SqliteOptions { indexes, views: views.to_vec() })
+            (path, SqliteOptions { indexes, views })
         });
         let targets =
             Targets { parquet, sqlite, foreign: if self.force { Foreign::Replace } else { Foreign::Refuse } };

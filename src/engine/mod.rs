@@ -28,7 +28,7 @@ use datafusion::prelude::{ParquetReadOptions, SQLOptions, SessionConfig, Session
 use futures::StreamExt as _;
 
 use crate::error::{Error, Result};
-use crate::schema::{TABLES, Table};
+use crate::schema::{self, TABLES, Table};
 use crate::store::Store;
 
 pub use doc::{macro_list, macro_markdown, macro_text};
@@ -62,8 +62,7 @@ pub struct Engine {
     context: SessionContext,
     macros: HashMap<&'static str, (SqlMacro, LogicalPlan)>,
     /// Keeps the files there as long as they may be read.
-    #[expect(dead_code, reason = "held for its drop alone")]
-    store: Option<Store>,
+    _store: Option<Store>,
 }
 
 impl Engine {
@@ -87,7 +86,7 @@ impl Engine {
                 .map_err(Error::store(path, "cannot read"))?;
         }
         engine.register_macros()?;
-        engine.store = Some(store);
+        engine._store = Some(store);
         Ok(engine)
     }
 
@@ -144,16 +143,28 @@ impl Engine {
         self.runtime.block_on(run).map_err(|source| query_error(R::RELATION, source))?.read()
     }
 
-    /// Columns of a relation of `sql/`, without running it.
+    /// Columns of a relation of `sql/` or of a table, without running anything.
     ///
     /// # Errors
     /// There is no such relation.
     pub fn relation_schema(&self, name: &str) -> Result<SchemaRef> {
+        if schema::table(name).is_some() {
+            let table = self.runtime.block_on(self.context.table(name));
+            return table
+                .map(|frame| Arc::clone(frame.schema().inner()))
+                .map_err(|source| query_error(name, source));
+        }
         let (definition, plan) = self.definition(name)?;
-        let values = definition.named(&[])?;
-        let plan =
-            table_function::bind(plan, definition, &values).map_err(|source| query_error(name, source))?;
-        Ok(Arc::clone(plan.schema().inner()))
+        let plan = table_function::bind(plan, definition, &definition.named(&[])?);
+        plan.map(|plan| Arc::clone(plan.schema().inner())).map_err(|source| query_error(name, source))
+    }
+
+    /// Whether the relation that `R` reads has the columns that `R` says, without running anything.
+    ///
+    /// # Errors
+    /// There is no such relation, or the first column that is missing or has another type.
+    pub fn contract<R: Row>(&self) -> Result<()> {
+        check::<R>(self.relation_schema(R::RELATION)?.as_ref())
     }
 
     /// Starts a query of the user's. It can read, and nothing else; its rows come batch by batch.
@@ -191,7 +202,7 @@ impl Engine {
             .build_arc()
             .map_err(|source| query_error("start", source))?;
         let context = SessionContext::new_with_config_rt(config, environment);
-        Ok(Self { runtime, context, macros: HashMap::new(), store: None })
+        Ok(Self { runtime, context, macros: HashMap::new(), _store: None })
     }
 
     fn register(&self, name: &str, provider: Arc<dyn TableProvider>) -> Result<()> {

@@ -8,6 +8,7 @@
     reason = "a test that cannot go on fails with what it met, and one that is skipped says so"
 )]
 
+mod catalog;
 mod ingest;
 mod layers;
 mod oracle;

@@ -88,6 +88,11 @@ fn handmade_snapshots_become_the_rows_that_python_unpickles() {
 }
 
 #[test]
+fn simulated_snapshots_become_their_rows_and_their_truth() {
+    python("drive.py", &["--binary", NPUSNAP, "synth"]);
+}
+
+#[test]
 fn recordings_become_the_rows_that_python_unpickles() {
     drive("real");
 }

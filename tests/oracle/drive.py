@@ -3,6 +3,7 @@
 
     drive.py --binary NPUSNAP real        the recordings in SHARED/snapshots, and the counts their README states
     drive.py --binary NPUSNAP matrix      SHARED/tools/gen_snapshot.py over all its flags; also totals against its truth
+    drive.py --binary NPUSNAP synth       what npusnap simulates itself, with its truth
     drive.py --binary NPUSNAP encodings   each recording written again by every pickler and protocol
     drive.py --binary NPUSNAP contents    recordings with something odd in them
     drive.py --binary NPUSNAP handmade    small hand-written snapshots
@@ -25,9 +26,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Iterator, Optional
 
 import expect
 import mutate
@@ -51,8 +52,10 @@ class Case:
     path: str = ""
     flags: tuple[str, ...] = ()
     """Arguments of the generator; then `path` is made first."""
-    device_type: Optional[str] = None
-    dialect: Optional[str] = None
+    synth: bool = False
+    """The generator is npusnap's own."""
+    device_type: str | None = None
+    dialect: str | None = None
     totals: bool = False
     binary: str = ""
     """Empty for the reference converter."""
@@ -93,7 +96,9 @@ def check(case: Case) -> Verdict:
             if case.flags:
                 truth = os.path.join(folder, "truth.json")
                 case = replace(case, path=os.path.join(folder, f"{case.name}.pickle"))
-                run([sys.executable, GENERATOR, *case.flags, "--out", case.path, "--truth", truth])
+                own = [case.binary, "--quiet", "synth", *case.flags, "-o", case.path]
+                other = [sys.executable, GENERATOR, *case.flags, "--out", case.path]
+                run([*(own if case.synth else other), "--truth", truth])
             database = convert(case, folder)
         except RuntimeError as error:
             return Verdict(case.name, str(error), "")
@@ -120,7 +125,7 @@ def recordings() -> list[str]:
     return [os.path.join(folder, name) for name in names if name.endswith(".pickle")]
 
 
-def kind(path: str) -> Optional[str]:
+def kind(path: str) -> str | None:
     """Recordings are named after their producer."""
     name = os.path.basename(path)
     return "Ascend-NPU" if name.startswith("npu") else "CUDA-GPU" if name.startswith("cuda") else None
@@ -197,6 +202,24 @@ def matrix() -> Iterator[Case]:
         yield generated(dialect, chance.choice(WRITERS[dialect]), tuple(itertools.chain(*chosen)), 10 + seed)
 
 
+# ------------------------------------------------------------------------------------------------------- synth
+
+SYNTH_EXTRAS: tuple[tuple[str, ...], ...] = (
+    (), ("--leak",), ("--oom",), ("--expandable",), ("--max-entries", "500"), ("--devices", "3"),
+    ("--leak", "--oom", "--expandable", "--devices", "2", "--max-entries", "700"), ("--max-entries", "1", "--oom"),
+)
+
+
+def synth() -> Iterator[Case]:
+    """What npusnap simulates itself, of every dialect and protocol; its truth is held against Python's sums."""
+    kinds = {"npu": "Ascend-NPU", "cuda": "CUDA-GPU", "legacy": None}
+    for (dialect, kind), (number, extra) in itertools.product(kinds.items(), enumerate(SYNTH_EXTRAS)):
+        protocol = ("4", "2", "5")[number % 3]
+        flags = ("--dialect", dialect, "--protocol", protocol, "--events", "3000", "--seed", str(number + 1), *extra)
+        name = "_".join(["synth", dialect, f"p{protocol}", *(word.strip("-") for word in extra)])
+        yield Case(name, flags=flags, synth=True, device_type=kind, totals=True)
+
+
 # ---------------------------------------------------------------------------------------------------- variants
 
 
@@ -251,6 +274,8 @@ def cases(family: str, folder: str, source: str) -> list[Case]:
         return list(real())
     if family == "matrix":
         return list(matrix()) if os.path.exists(GENERATOR) else []
+    if family == "synth":
+        return list(synth())
     return list({"encodings": encodings, "contents": contents, "handmade": handmade}[family](folder))
 
 
@@ -263,7 +288,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--show", type=int, default=8, help="cases whose differences are printed")
     parser.add_argument("--only", default="", help="cases whose name contains this")
-    parser.add_argument("family", choices=("real", "matrix", "encodings", "contents", "handmade", "folder"))
+    parser.add_argument("family", choices=("real", "matrix", "encodings", "contents", "handmade", "folder", "synth"))
     parser.add_argument("source", nargs="?", default="", help="folder of the family `folder`")
     args = parser.parse_args()
     if args.readers and not parquet_equals_sqlite.AVAILABLE:

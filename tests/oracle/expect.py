@@ -11,10 +11,11 @@ import hashlib
 import json
 import os
 import pickle
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Iterator, Mapping, Optional, Sequence, Union
+from typing import Any
 
-Value = Union[int, float, str, None]
+Value = int | float | str | None
 Row = tuple[Value, ...]
 
 HOST_DEVICE = -1
@@ -120,7 +121,7 @@ class Stacks:
         self._by_text: dict[str, int] = {}
         self._by_identity: dict[tuple[int, ...], int] = {}
 
-    def see(self, frames: Optional[Sequence[Mapping[str, Any]]]) -> Optional[int]:
+    def see(self, frames: Sequence[Mapping[str, Any]] | None) -> int | None:
         """Number of a stack, without any row pointing to it yet; an empty list is no stack."""
         if not frames:
             return None
@@ -136,14 +137,14 @@ class Stacks:
             self._by_identity[identity] = number
         return number
 
-    def use(self, frames: Optional[Sequence[Mapping[str, Any]]]) -> Optional[int]:
+    def use(self, frames: Sequence[Mapping[str, Any]] | None) -> int | None:
         """Number of a stack that a row points to."""
         number = self.see(frames)
         if number is not None:
             self.referenced.add(number)
         return number
 
-    def number(self, text: str) -> Optional[int]:
+    def number(self, text: str) -> int | None:
         """Number of the stack with this JSON text."""
         return self._by_text.get(text)
 
@@ -182,7 +183,7 @@ class Expected:
     blocks: list[Row] = field(default_factory=list)
     traces: list[Row] = field(default_factory=list)
     annotations: list[Row] = field(default_factory=list)
-    trace_lists: Optional[int] = None
+    trace_lists: int | None = None
     high_addresses: int = 0
     """Addresses of 2^63 or more in segments, blocks and events."""
 
@@ -219,7 +220,7 @@ class Walk:
     def segment(self, segment: Mapping[str, Any]) -> None:
         """One row of `segments`, and its blocks where they stand among its keys."""
         number = len(self.out.segments) + 1
-        stack: Optional[int] = None
+        stack: int | None = None
         for key, value in segment.items():
             if key == "frames":
                 stack = self.out.stacks.use(value)
@@ -233,7 +234,7 @@ class Walk:
             word_0, word_1, signed(segment.get("is_expandable", self.conventions.absent_expandable)), stack,
         ))
 
-    def blocks(self, segment: int, start: Optional[int], blocks: Sequence[Mapping[str, Any]]) -> None:
+    def blocks(self, segment: int, start: int | None, blocks: Sequence[Mapping[str, Any]]) -> None:
         """Rows of `blocks`. Before 2.1 blocks have no address: they tile their segment."""
         for block in blocks:
             requested, stack = self.allocation(block)
@@ -244,11 +245,11 @@ class Walk:
             if start is not None:
                 start += block["size"]
 
-    def allocation(self, block: Mapping[str, Any]) -> tuple[Any, Optional[int]]:
+    def allocation(self, block: Mapping[str, Any]) -> tuple[Any, int | None]:
         """Requested size and call stack: the block's own, else those of the first entry of its `history`."""
         stacks = self.out.stacks
-        own: Optional[int] = None
-        past: list[Optional[int]] = []
+        own: int | None = None
+        past: list[int | None] = []
         for key, value in block.items():
             if key == "frames":
                 own = stacks.use(value)
@@ -291,7 +292,7 @@ class Walk:
             ))
 
 
-def last_at_or_before(events: Sequence[tuple[int, int]], time_us: Optional[int]) -> Optional[int]:
+def last_at_or_before(events: Sequence[tuple[int, int]], time_us: int | None) -> int | None:
     """Index of the last of the (time, index) pairs, sorted, whose time is not after `time_us`."""
     if time_us is None:
         return None

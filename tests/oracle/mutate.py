@@ -16,7 +16,8 @@ import copy
 import os
 import pickle
 import sys
-from typing import Any, Callable, Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import expect
 from jit_pickler import JitPickler
@@ -342,7 +343,7 @@ def one_of_each(top: dict[str, Any]) -> None:
     top["external_annotations"] = [dict(NOTE)]
 
 
-def annotations(top: dict[str, Any]) -> None:
+def named_ranges(top: dict[str, Any]) -> None:
     """END without START, devices that are unknown, times before, at and after the events."""
     for number, time in enumerate((10, 20, 20, 30)):
         events(top).append({**ENTRY, "time_us": (1 << 52) + time, "addr": number})
@@ -432,7 +433,7 @@ CONTENTS: dict[str, Callable[[dict[str, Any]], None]] = {
     for function in (
         high_addresses, highest_address, unknown_line, surrogates, unknown_things, oom_variants, absent_and_empty,
         optional_values, fx_frames, host_memory, empty_host_memory, host_traces_first, device_lists, fewer_lists,
-        no_lists, no_traces_key, one_of_each, annotations, settings, states, long_strings, long_lists, bare_segments,
+        no_lists, no_traces_key, one_of_each, named_ranges, settings, states, long_strings, long_lists, bare_segments,
         two_zero_blocks, workspace,
     )
 }
@@ -475,7 +476,7 @@ def small() -> dict[str, Any]:
 def handmade() -> Iterator[tuple[str, Writer, Snapshot]]:
     """Snapshots that need no file to start from."""
     everything = small()
-    for name in ("highest_address", "annotations", "settings", "surrogates", "optional_values", "host_memory", "workspace", "oom_variants"):
+    for name in ("highest_address", "named_ranges", "settings", "surrogates", "optional_values", "host_memory", "workspace", "oom_variants"):
         CONTENTS[name](everything)
     yield "small", c_pickler(4), small()
     yield "everything", c_pickler(4), everything

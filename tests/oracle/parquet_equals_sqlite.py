@@ -14,7 +14,8 @@ import json
 import os
 import sqlite3
 import sys
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import rows
 
@@ -129,8 +130,9 @@ def readers(store: str, database: str) -> list[str]:
     tuples = lambda frames: [tuple(frame[key] for key in FRAME_KEYS) for frame in frames]
     by_pandas = pandas.read_parquet(path)[["id", "frames"]].itertuples(index=False)
     by_polars = polars.read_parquet(path).select("id", "frames").rows()
-    by_duckdb = duckdb.sql(f"SELECT id, frames FROM read_parquet('{path}') ORDER BY id").fetchall()
-    unnested = duckdb.sql(
+    duck = duckdb.connect()
+    by_duckdb = duck.execute(f"SELECT id, frames FROM read_parquet('{path}') ORDER BY id").fetchall()
+    unnested = duck.execute(
         f"SELECT id, f.name, f.filename, f.line FROM (SELECT id, unnest(frames) AS f FROM read_parquet('{path}')) ORDER BY id"
     ).fetchall()
     found = {

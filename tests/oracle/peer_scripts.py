@@ -20,7 +20,9 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from typing import Any, Callable, Iterator, Optional
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
 
 import drive
 import expect
@@ -42,7 +44,7 @@ MODES = ("overview", "peak", "fragment", "leak", "oom")
 Rows = list[dict[str, Any]]
 
 
-def normal_frames(text: Optional[str]) -> Optional[str]:
+def normal_frames(text: str | None) -> str | None:
     """The tool hashes frames with sorted keys but stores them unsorted, and writes an unknown line unsigned."""
     return None if text is None else expect.frames_text(json.loads(text))
 
@@ -74,6 +76,12 @@ def same(function: str, ours: Any, theirs: Any) -> bool:
     return bag([row for row in ours if row[key] != cut]) == bag([row for row in theirs if row[key] != cut])
 
 
+def call(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls a query function; the database is the last argument here, and the function's first."""
+    *rest, database = arguments
+    return function(database, *rest)
+
+
 def calls(queries: Any, devices: list[int], events: int) -> Iterator[tuple[str, Callable[[str], Any]]]:
     """Every public function with every device and without one."""
     for name in sorted(dir(queries)):
@@ -84,18 +92,18 @@ def calls(queries: Any, devices: list[int], events: int) -> Iterator[tuple[str, 
             yield name, function
         elif name == "get_trace_range":
             for device in devices:
-                yield name, lambda db, f=function, d=device: f(db, d, 0, events)
+                yield name, partial(call, function, device, 0, events)
         else:
-            for device in (None, *devices):
-                yield name, lambda db, f=function, d=device: f(db, d)
+            for chosen in [None, *devices]:
+                yield name, partial(call, function, chosen)
         if name in LIMITED and name != "get_stack_attribution":
-            yield name, lambda db, f=function: f(db, None, 100_000)
+            yield name, partial(call, function, None, 100_000)
 
 
 def query_faults(queries: Any, ours: str, theirs: str, devices: list[int], events: int) -> Iterator[str]:
     """Functions whose results differ."""
-    for name, call in calls(queries, devices, events):
-        mine, other = call(ours), call(theirs)
+    for name, query in calls(queries, devices, events):
+        mine, other = query(ours), query(theirs)
         mine, other = ([normal(row) for row in rows] if isinstance(rows, list) else rows for rows in (mine, other))
         if not same(name, mine, other):
             yield f"{name}: {first_difference(mine, other)}"
@@ -112,7 +120,7 @@ def first_difference(ours: Any, theirs: Any) -> str:
     return f"npusnap {str(ours)[:300]}, tool {str(theirs)[:300]}"
 
 
-def command_line(scripts: str, database: str, mode: str, folder: str, ref: str) -> tuple[Optional[str], str]:
+def command_line(scripts: str, database: str, mode: str, folder: str, ref: str) -> tuple[str | None, str]:
     """Runs a mode; returns its JSON and what went wrong."""
     command = [sys.executable, os.path.join(scripts, "snapshot_analyze.py"), database, "--mode", mode, "--json"]
     command += ["--ref", ref] if mode == "compare" else []
@@ -123,7 +131,7 @@ def command_line(scripts: str, database: str, mode: str, folder: str, ref: str) 
     return done.stdout, ""
 
 
-def mode_faults(scripts: str, ours: str, theirs: Optional[str], folder: str) -> Iterator[str]:
+def mode_faults(scripts: str, ours: str, theirs: str | None, folder: str) -> Iterator[str]:
     """Modes that fail on our database, or print something else than on the tool's own."""
     for mode in (*MODES, "all", "compare"):
         text, fault = command_line(scripts, ours, mode, folder, ours)
@@ -158,7 +166,7 @@ def check(scripts: str, binary: str, path: str) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         ours = drive.convert(drive.Case("peer", path, binary=binary), folder)
         theirs = None
-        faults = []
+        faults: list[str] = []
         if is_modern(snapshot):
             theirs = os.path.join(folder, "theirs.db")
             drive.run([sys.executable, os.path.join(scripts, "snapshot_to_db.py"), path, "-o", theirs])

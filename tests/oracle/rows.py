@@ -15,7 +15,8 @@ import json
 import sqlite3
 import sys
 from collections import Counter
-from typing import Any, Iterable, Iterator, Optional
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import expect
 import schema
@@ -64,6 +65,8 @@ def compare_rows(
 ) -> int:
     """Compares two sequences of rows in step; returns how many were expected."""
     count = 0
+    want: Any
+    have: Any
     for at, (want, have) in enumerate(itertools.zip_longest(expected, found, fillvalue=MISSING), start=1):
         if want is MISSING or have is MISSING:
             row, what = (have, "unexpected row") if want is MISSING else (want, "missing row")
@@ -86,11 +89,11 @@ class Translation:
         self.devices = devices
         self.stacks = stacks
 
-    def device(self, number: Optional[int]) -> Value:
+    def device(self, number: int | None) -> Value:
         """Index of a device by its id."""
         return None if number is None else self.devices.get(number, f"no device with id {number}")
 
-    def stack(self, number: Optional[int]) -> Value:
+    def stack(self, number: int | None) -> Value:
         """Number by first appearance of a stack by its id."""
         return None if number is None else self.stacks.get(number, f"no stack with id {number}")
 
@@ -145,7 +148,7 @@ def compare_stacks(db: sqlite3.Connection, want: Expected, out: Differences) -> 
     if list(numbers) != list(range(1, len(numbers) + 1)):
         out.add("call_stacks.id", "ids do not count from 1 without gaps")
     order = [] if want.stacks.conventions == SEED else list(numbers.values())
-    for at, (left, right) in enumerate(zip(order, order[1:]), start=1):
+    for at, (left, right) in enumerate(itertools.pairwise(order), start=1):
         if left >= right:
             out.add("call_stacks.id", f"rows {at}, {at + 1} hold the stacks that appear as {left} and {right} in the file")
     return numbers
@@ -169,7 +172,7 @@ def strict(value: Any) -> Any:
     return (type(value).__name__, value)
 
 
-def parsed(text: Optional[str]) -> Any:
+def parsed(text: str | None) -> Any:
     """JSON text with its types; text that is no JSON stays text, which equals no JSON."""
     try:
         return None if text is None else strict(json.loads(text))
@@ -187,7 +190,7 @@ def settings_types(top: Any) -> Any:
 
 
 def compare_snapshot(
-    db: sqlite3.Connection, path: str, snapshot: Any, want: Expected, dialect: Optional[str], out: Differences
+    db: sqlite3.Connection, path: str, snapshot: Any, want: Expected, dialect: str | None, out: Differences
 ) -> None:
     """Compares the one row of `snapshot`."""
     cursor = db.execute("SELECT * FROM snapshot")
@@ -228,8 +231,8 @@ def compare(
     *,
     seed: bool = False,
     with_indexes: bool = True,
-    device_type: Optional[str] = None,
-    dialect: Optional[str] = None,
+    device_type: str | None = None,
+    dialect: str | None = None,
     show: int = 20,
 ) -> tuple[Differences, str]:
     """Compares all tables; returns the differences and a line that says how much was compared."""

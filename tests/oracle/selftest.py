@@ -16,7 +16,7 @@ import shutil
 import sqlite3
 import sys
 import tempfile
-from typing import Iterator
+from collections.abc import Iterator
 
 import expect
 import mutate

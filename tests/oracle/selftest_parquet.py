@@ -14,7 +14,8 @@ import os
 import sqlite3
 import sys
 import tempfile
-from typing import Any, Iterator
+from collections.abc import Iterator
+from typing import Any
 
 import expect
 import mutate

@@ -14,7 +14,8 @@ import json
 import math
 import subprocess
 import sys
-from typing import Any, Iterator, Mapping, Optional, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import expect
 
@@ -37,7 +38,7 @@ def overview(binary: str, source: str) -> Any:
     return json.loads(done.stdout)
 
 
-def add(values: Sequence[Optional[int]]) -> Optional[int]:
+def add(values: Sequence[int | None]) -> int | None:
     """A sum; unknown where a part is. Integers, so nothing is lost."""
     return None if any(value is None for value in values) else sum(value for value in values if value is not None)
 
@@ -54,7 +55,7 @@ def is_workspace(segment: Mapping[str, Any], places: set[tuple[Any, Any]]) -> bo
     return place in places and len(blocks) == 1 and blocks[0]["state"] == "inactive"
 
 
-def block_request(block: Mapping[str, Any]) -> Optional[int]:
+def block_request(block: Mapping[str, Any]) -> int | None:
     """Requested size of a block, before 2.0 from its history."""
     history = block.get("history") or [{}]
     return block.get("requested_size", history[0].get("real_size"))
@@ -126,8 +127,8 @@ def truth_figures(truth: Any, has_traces: bool) -> dict[int, Figures]:
 
 
 def workspace_bytes(truth: Any, device: Any, has_traces: bool) -> int:
-    """The C++ writer knows no workspace, and a list of segments has no triplets."""
-    return device["workspace_bytes"] if has_traces and truth["generator"]["pickler"] != "jit" else 0
+    """A list of segments has no triplets, and one writer of the reference generator knows no workspace."""
+    return device["workspace_bytes"] if has_traces and truth["generator"].get("pickler") != "jit" else 0
 
 
 def differences(path: str, want: Any, have: Any) -> Iterator[str]:
@@ -155,7 +156,7 @@ def envelope_faults(document: Any) -> Iterator[str]:
             yield f"odd finding {finding}"
 
 
-def compare(binary: str, snapshot_path: str, truth_path: Optional[str] = None, source: Optional[str] = None) -> list[str]:
+def compare(binary: str, snapshot_path: str, truth_path: str | None = None, source: str | None = None) -> list[str]:
     """Runs the command and compares; returns what differs."""
     try:
         document = overview(binary, source or snapshot_path)
@@ -171,6 +172,9 @@ def compare(binary: str, snapshot_path: str, truth_path: Optional[str] = None, s
         with open(truth_path, encoding="utf-8") as file:
             truth = json.load(file)
         wanted["truth"] = truth_figures(truth, not isinstance(snapshot, list))
+        for device, figures in wanted["truth"].items():
+            summed = wanted["snapshot"].get(device, {})
+            faults.extend(differences(f"truth against the snapshot, device {device}", figures, summed))
     for name, devices in wanted.items():
         if name == "snapshot" and list(found) != list(devices):
             faults.append(f"devices: expected {list(devices)}, found {list(found)}")
