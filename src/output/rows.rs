@@ -28,6 +28,8 @@ pub enum Format {
 pub struct RowWriter<W> {
     out: W,
     shape: Shape,
+    /// The row that is being put together.
+    line: Vec<u8>,
 }
 
 #[derive(Debug)]
@@ -50,12 +52,14 @@ impl<W: Write> RowWriter<W> {
                 Shape::Json { keys: keys(schema)?, started: false }
             }
             Format::Csv => {
-                let names: Vec<String> = schema.fields().iter().map(|field| quoted(field.name())).collect();
-                writeln!(out, "{}", names.join(","))?;
+                let names = schema.fields().iter().map(|field| field.name().as_bytes());
+                let names = names.map(|name| if needs_quotes(name) { quoted(name) } else { name.to_vec() });
+                out.write_all(&names.collect::<Vec<_>>().join(&b','))?;
+                out.write_all(b"\n")?;
                 Shape::Csv
             }
         };
-        Ok(Self { out, shape })
+        Ok(Self { out, shape, line: Vec::new() })
     }
 
     /// Writes a batch.
@@ -77,13 +81,17 @@ impl<W: Write> RowWriter<W> {
                 for row in 0..batch.num_rows() {
                     self.out.write_all(if *started { b",\n" } else { b"\n" })?;
                     *started = true;
-                    write_object(keys, &mut columns, row, &mut self.out)?;
+                    self.line.clear();
+                    append_object(keys, &mut columns, row, &mut self.line)?;
+                    self.out.write_all(&self.line)?;
                 }
                 Ok(())
             }
             Shape::Csv => {
                 for row in 0..batch.num_rows() {
-                    write_record(&mut columns, row, &mut self.out)?;
+                    self.line.clear();
+                    append_record(&mut columns, row, &mut self.line)?;
+                    self.out.write_all(&self.line)?;
                 }
                 Ok(())
             }
@@ -142,17 +150,26 @@ impl<'a> Column<'a> {
         Ok(())
     }
 
-    /// The value as text, lists and structs as JSON; none where it is NULL.
-    pub(super) fn text(&mut self, row: usize) -> io::Result<Option<String>> {
+    /// Appends the value as text, lists and structs as JSON, and says whether there is one: NULL has none.
+    fn append_text(&mut self, row: usize, out: &mut Vec<u8>) -> io::Result<bool> {
         if self.array.is_null(row) {
-            return Ok(None);
+            return Ok(false);
         }
         if self.array.data_type().is_nested() {
-            let mut json = Vec::new();
-            self.append_json(row, &mut json)?;
-            return String::from_utf8(json).map(Some).map_err(io::Error::other);
+            self.append_json(row, out)?;
+        } else {
+            write!(out, "{}", self.text.value(row))?;
         }
-        self.text.value(row).try_to_string().map(Some).map_err(io::Error::other)
+        Ok(true)
+    }
+
+    /// The value as text, lists and structs as JSON; none where it is NULL.
+    pub(super) fn text(&mut self, row: usize) -> io::Result<Option<String>> {
+        let mut text = Vec::new();
+        if !self.append_text(row, &mut text)? {
+            return Ok(None);
+        }
+        String::from_utf8(text).map(Some).map_err(io::Error::other)
     }
 }
 
@@ -177,45 +194,57 @@ fn keys(schema: &Schema) -> io::Result<Vec<Vec<u8>>> {
     taken.iter().map(|name| Ok(serde_json::to_vec(name)?)).collect()
 }
 
-fn write_object(
+fn append_object(
     keys: &[Vec<u8>],
     columns: &mut [Column<'_>],
     row: usize,
-    out: &mut impl Write,
+    line: &mut Vec<u8>,
 ) -> io::Result<()> {
-    let mut object = Vec::with_capacity(256);
-    object.push(b'{');
     for (index, (key, column)) in keys.iter().zip(columns).enumerate() {
-        if index > 0 {
-            object.push(b',');
-        }
-        object.extend_from_slice(key);
-        object.push(b':');
-        column.append_json(row, &mut object)?;
+        line.push(if index == 0 { b'{' } else { b',' });
+        line.extend_from_slice(key);
+        line.push(b':');
+        column.append_json(row, line)?;
     }
-    object.push(b'}');
-    out.write_all(&object)
+    line.push(b'}');
+    Ok(())
 }
 
-fn write_record(columns: &mut [Column<'_>], row: usize, out: &mut impl Write) -> io::Result<()> {
+fn append_record(columns: &mut [Column<'_>], row: usize, line: &mut Vec<u8>) -> io::Result<()> {
     for (index, column) in columns.iter_mut().enumerate() {
         if index > 0 {
-            out.write_all(b",")?;
+            line.push(b',');
         }
-        if let Some(text) = column.text(row)? {
-            out.write_all(quoted(&text).as_bytes())?;
+        let start = line.len();
+        if column.append_text(row, line)? {
+            let field = line.get(start..).unwrap_or_default();
+            if needs_quotes(field) {
+                let quoted = quoted(field);
+                line.truncate(start);
+                line.extend_from_slice(&quoted);
+            }
         }
     }
-    out.write_all(b"\n")
+    line.push(b'\n');
+    Ok(())
 }
 
-/// The text as a CSV field.
-fn quoted(text: &str) -> String {
-    if text.is_empty() || text.contains(['"', ',', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
+/// Whether the text would not be read back from a CSV as it is; an empty one would be taken for NULL.
+fn needs_quotes(field: &[u8]) -> bool {
+    field.is_empty() || field.iter().any(|byte| matches!(byte, b'"' | b',' | b'\n' | b'\r'))
+}
+
+fn quoted(field: &[u8]) -> Vec<u8> {
+    let mut quoted = Vec::with_capacity(field.len() + 2);
+    quoted.push(b'"');
+    for byte in field {
+        if *byte == b'"' {
+            quoted.push(b'"');
+        }
+        quoted.push(*byte);
     }
+    quoted.push(b'"');
+    quoted
 }
 
 #[cfg(test)]
