@@ -102,6 +102,14 @@ pub enum Error {
         /// What is there.
         found: String,
     },
+    /// Some of several snapshots could not be ingested; each said why.
+    #[error("{failed} of {total} snapshots could not be ingested")]
+    Several {
+        /// How many failed.
+        failed: usize,
+        /// How many there were.
+        total: usize,
+    },
     /// Standard output could not be written.
     #[error("cannot write the output")]
     Output {
@@ -121,6 +129,20 @@ impl Error {
     pub fn store<E: Into<Cause>>(path: impl Into<PathBuf>, action: &'static str) -> impl FnOnce(E) -> Self {
         let path = path.into();
         move |source| Self::Store { path, action, source: source.into() }
+    }
+
+    /// The message, its causes and what to do next, as `out` shows them to a person.
+    ///
+    /// # Errors
+    /// `out` takes no more.
+    pub fn report(&self, out: &mut dyn io::Write) -> io::Result<()> {
+        writeln!(out, "error: {self}")?;
+        let mut cause = std::error::Error::source(self);
+        while let Some(source) = cause {
+            writeln!(out, "  caused by: {source}")?;
+            cause = source.source();
+        }
+        self.hint().map_or(Ok(()), |hint| writeln!(out, "\nhint: {hint}"))
     }
 
     /// Whether the reader of our output went away, which is no failure.

@@ -1,0 +1,117 @@
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Float64Array, Int64Array, ListArray, StringViewArray, StructArray};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{Field, Fields};
+
+use super::*;
+
+fn frames() -> ArrayRef {
+    let fields = Fields::from(vec![
+        Field::new("name", DataType::Utf8View, false),
+        Field::new("line", DataType::Int64, false),
+    ]);
+    let names: ArrayRef = Arc::new(StringViewArray::from(vec!["f\"", "g"]));
+    let lines: ArrayRef = Arc::new(Int64Array::from(vec![1, -1]));
+    let frames = StructArray::new(fields.clone(), vec![names, lines], None);
+    let item = Arc::new(Field::new("item", DataType::Struct(fields), false));
+    Arc::new(ListArray::new(item, OffsetBuffer::from_lengths([2, 0, 0]), Arc::new(frames), None))
+}
+
+fn sample() -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable([
+        (
+            "size",
+            Arc::new(Int64Array::from(vec![Some(9_007_199_254_740_993), None, Some(-5)])) as ArrayRef,
+            true,
+        ),
+        ("share", Arc::new(Float64Array::from(vec![Some(0.1), Some(f64::NAN), None])), true),
+        ("name", Arc::new(StringViewArray::from(vec![Some("a,\"b\"\nc"), Some(""), None])), true),
+        ("frames", frames(), true),
+    ])
+    .unwrap()
+}
+
+fn written(format: Format, batch: &RecordBatch, width: Option<usize>) -> String {
+    let mut writer = RowWriter::new(format, &batch.schema(), width, Vec::new()).unwrap();
+    writer.write(batch).unwrap();
+    String::from_utf8(writer.finish().unwrap()).unwrap()
+}
+
+#[test]
+fn json_keeps_integers_and_has_null_for_what_is_no_number() {
+    assert_eq!(
+        written(Format::Json, &sample(), None),
+        concat!(
+            "[\n",
+            r#"{"size":9007199254740993,"share":0.1,"name":"a,\"b\"\nc","frames":[{"name":"f\"","line":1},{"name":"g","line":-1}]},"#,
+            "\n",
+            r#"{"size":null,"share":null,"name":"","frames":[]},"#,
+            "\n",
+            r#"{"size":-5,"share":null,"name":null,"frames":[]}"#,
+            "\n]\n"
+        )
+    );
+}
+
+#[test]
+fn csv_quotes_what_needs_it_and_tells_null_from_empty() {
+    assert_eq!(
+        written(Format::Csv, &sample(), None),
+        concat!(
+            "size,share,name,frames\n",
+            "9007199254740993,0.1,\"a,\"\"b\"\"\nc\",",
+            r#""[{""name"":""f\"""",""line"":1},{""name"":""g"",""line"":-1}]""#,
+            "\n,NaN,\"\",[]\n-5,,,[]\n"
+        )
+    );
+}
+
+#[test]
+fn a_table_aligns_numbers_and_keeps_one_row_on_one_line() {
+    let table = written(Format::Table, &sample(), None);
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            r#"            size  share  name      frames"#,
+            &format!("{}  {}  {}  {}", "-".repeat(16), "-".repeat(5), "-".repeat(8), "-".repeat(48)),
+            r#"9007199254740993    0.1  a,"b"\nc  [{"name":"f\"","line":1},{"name":"g","line":-1}]"#,
+            r#"            NULL    NaN            []"#,
+            r#"              -5   NULL  NULL      []"#,
+        ]
+    );
+}
+
+#[test]
+fn an_empty_result_still_says_its_columns() {
+    let empty = sample().slice(0, 0);
+    assert_eq!(written(Format::Json, &empty, None), "[]\n");
+    assert_eq!(written(Format::Csv, &empty, None), "size,share,name,frames\n");
+    assert_eq!(
+        written(Format::Table, &empty, None),
+        "size  share  name  frames\n----  -----  ----  ------\n"
+    );
+}
+
+#[test]
+fn a_terminal_shortens_texts_and_never_numbers() {
+    let table = written(Format::Table, &sample(), Some(50));
+    let lines: Vec<&str> = table.lines().collect();
+    assert_eq!(lines[0], "            size  share  name      frames");
+    assert_eq!(lines[2], r#"9007199254740993    0.1  a,"b"\nc  [{"name":"f\""…"#);
+    let narrow = written(Format::Table, &sample(), Some(20));
+    assert!(narrow.lines().all(|line| line.chars().count() <= 20), "{narrow}");
+}
+
+#[test]
+fn columns_of_one_name_stay_two_keys() {
+    let one: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let fields = ["id", "id", "id_2"].map(|name| Field::new(name, DataType::Int64, false));
+    let batch = RecordBatch::try_new(
+        Arc::new(Schema::new(fields.to_vec())),
+        vec![Arc::clone(&one), Arc::clone(&one), one],
+    )
+    .unwrap();
+    assert_eq!(written(Format::Json, &batch, None), "[\n{\"id\":1,\"id_3\":1,\"id_2\":1}\n]\n");
+}
