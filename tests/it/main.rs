@@ -12,6 +12,8 @@ mod catalog;
 mod ingest;
 mod layers;
 mod oracle;
+mod pickle_writer;
 mod query;
 mod slt;
 mod store;
+mod synth;
