@@ -133,12 +133,12 @@ impl Sink for Import<'_> {
         Ok(Some(taken(kind)))
     }
 
-    fn list(&mut self, _state: &mut State, list: Value, items: &[Value]) -> Result<Option<Value>, Fault> {
-        let begun = match list {
-            Value::EmptyList => None,
-            Value::Kept { kind: FRAME_STACK, id } => Some(id),
-            _ => return Ok(None),
-        };
-        Ok(self.stacks.stack(begun, items).map(|id| Value::Kept { kind: FRAME_STACK, id }))
+    fn list(&mut self, _state: &mut State, items: &[Value]) -> Result<Option<Value>, Fault> {
+        Ok(self.stacks.stack(items).map(|id| Value::Kept { kind: FRAME_STACK, id }))
+    }
+
+    fn reopen(&self, list: Value) -> Option<Vec<Value>> {
+        let Value::Kept { kind: FRAME_STACK, id } = list else { return None };
+        Some(self.stacks.frames_of(id).iter().map(|id| Value::Kept { kind: FRAME, id: *id }).collect())
     }
 }

@@ -42,7 +42,7 @@ fn is_dict(state: &State, at: usize) -> bool {
 fn list_length(state: &State, at: usize) -> Option<usize> {
     match state.at(at)? {
         Value::EmptyList => Some(0),
-        Value::Node(node) => match state.tree().get(node)? {
+        Value::Node(node) | Value::OpenList(node) => match state.tree().get(node)? {
             (NodeKind::List, items) => Some(items.len()),
             _ => None,
         },

@@ -102,7 +102,7 @@ pub(super) fn write(out: &mut String, state: &State, stacks: &Stacks, value: Val
         }
         Value::EmptyList => out.push_str("[]"),
         Value::EmptyDict { .. } => out.push_str("{}"),
-        Value::Node(node) | Value::OpenDict(node) => match state.tree().get(node) {
+        Value::Node(node) | Value::OpenDict(node) | Value::OpenList(node) => match state.tree().get(node) {
             Some((NodeKind::Dict, items)) => write_dict(out, state, stacks, items),
             Some((_, items)) => {
                 let mut separator = "[";

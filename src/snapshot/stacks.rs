@@ -37,6 +37,7 @@ pub(super) struct Stacks {
     /// Stack numbers in the order of `call_stacks.id`.
     order: Vec<u32>,
     scratch: String,
+    list: Vec<u32>,
 }
 
 fn index(id: u32) -> usize {
@@ -82,14 +83,20 @@ impl Stacks {
         Some(id)
     }
 
-    /// The number of the stack of these frames behind those of `begun`; `None` if one of the items is no frame.
-    pub(super) fn stack(&mut self, begun: Option<u32>, items: &[Value]) -> Option<u32> {
-        let mut frames: Vec<u32> = begun.map(|id| self.members_of(id).to_vec()).unwrap_or_default();
-        for item in items {
-            let Value::Kept { kind: FRAME, id } = item else { return None };
-            frames.push(*id);
+    /// The number of the stack that a list is; `None` if one of the items is no frame.
+    pub(super) fn stack(&mut self, items: &[Value]) -> Option<u32> {
+        if !matches!(items.first(), Some(Value::Kept { kind: FRAME, .. })) {
+            return None;
         }
-        self.intern(&frames)
+        let mut frames = std::mem::take(&mut self.list);
+        frames.clear();
+        frames.extend(items.iter().map_while(|item| match item {
+            Value::Kept { kind: FRAME, id } => Some(*id),
+            _ => None,
+        }));
+        let stack = if frames.len() == items.len() { self.intern(&frames) } else { None };
+        self.list = frames;
+        stack
     }
 
     /// The number of the stack of these frames, innermost first.
@@ -108,7 +115,8 @@ impl Stacks {
         Some(id)
     }
 
-    fn members_of(&self, id: u32) -> &[u32] {
+    /// The frames of a stack, innermost first.
+    pub(super) fn frames_of(&self, id: u32) -> &[u32] {
         span(&self.members, &self.ends, id)
     }
 
@@ -142,7 +150,7 @@ impl Stacks {
     /// Appends the JSON of a stack.
     pub(super) fn write_json(&self, out: &mut String, id: u32) {
         let mut separator = "[";
-        for frame in self.members_of(id) {
+        for frame in self.frames_of(id) {
             out.push_str(separator);
             out.push_str(self.frame_json(*frame));
             separator = ", ";
@@ -156,7 +164,7 @@ impl Stacks {
         let mut frames_json = String::new();
         self.write_json(&mut frames_json, id);
         let frames = self
-            .members_of(id)
+            .frames_of(id)
             .iter()
             .filter_map(|frame| self.frames.get(index(*frame)))
             .map(|frame| FrameRow {
