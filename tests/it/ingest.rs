@@ -340,7 +340,7 @@ fn running_out_of_space_leaves_the_old_result() {
     let (dir, source) = folder(50);
     succeeds(&ingest(&[&source]));
     let store = bytes(&dir.path().join("a.npusnap"));
-    fs::write(&source, snapshot(20_000)).unwrap();
+    fs::write(&source, snapshot(6_000)).unwrap();
     // A limit on the size of files fails in the same place as a disk without space, and needs no privilege.
     for blocks in [1, 8, 64, 512] {
         let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" ingest \"$1\"");
@@ -361,7 +361,7 @@ fn a_kill_at_any_moment_leaves_whole_results() {
     let (dir, source) = folder(300);
     succeeds(&ingest(&[&source]));
     let (store, database) = (dir.path().join("a.npusnap"), dir.path().join("a.db"));
-    let (small, large) = (300, 60_000);
+    let (small, large) = (300, 10_000);
     let old = bytes(&store);
     fs::write(&source, snapshot(large)).unwrap();
     let begin = Instant::now();
