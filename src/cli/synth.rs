@@ -1,13 +1,14 @@
 //! `npusnap synth`.
 
 use std::ffi::OsStr;
+use std::fs::{self, Permissions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use serde::Serialize as _;
 use serde_json::ser::{PrettyFormatter, Serializer};
-use tempfile::NamedTempFile;
 
 use crate::cli::Outcome;
 use crate::error::{Error, Result};
@@ -19,12 +20,11 @@ use crate::snapshot::synth::{self, Context, Dialect, Frames, Length, Order, Sett
 ///
 /// A caching allocator under a training loop is simulated, event by event. The same arguments give the same bytes.
 #[derive(Debug, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(super) struct Args {
     /// Snapshot to write; `-` is standard output.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// Where to write what is true of the snapshot, as JSON.
+    /// Where to write what is true of the snapshot, as JSON; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
     /// Training steps per device [default: 10].
@@ -149,27 +149,25 @@ enum OrderArg {
 /// Runs the command.
 pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     let settings = settings(args)?;
+    if args.truth.as_ref() == Some(&args.output) {
+        return Err(Error::Usage {
+            what: format!("--truth `{}`", args.output.display()),
+            reason: "the snapshot goes there; give the truth another name".to_owned(),
+        });
+    }
     let truth = if args.truth.is_some() { Truth::Wanted } else { Truth::Unwanted };
-    let mut written = None;
-    if args.output.as_os_str() == OsStr::new("-") {
-        let stdout = BufWriter::new(io::stdout().lock());
-        written = Some(synth::write(&settings, stdout, truth).map_err(|source| Error::Output { source })?);
-    } else {
-        write_file(&args.output, |file| {
-            written = Some(synth::write(&settings, file, truth)?);
-            Ok(())
-        })?;
-    }
-    if let (Some(path), Some(truth)) =
-        (&args.truth, written.as_ref().and_then(|written| written.truth.as_ref()))
-    {
-        write_file(path, |file| {
+    let written = write_whole(&args.output, |out| synth::write(&settings, out, truth))?;
+    if let (Some(path), Some(truth)) = (&args.truth, &written.truth) {
+        write_whole(path, |out| {
             let narrow = PrettyFormatter::with_indent(b" ");
-            truth.serialize(&mut Serializer::with_formatter(&mut *file, narrow))?;
-            file.write_all(b"\n")
+            // One call for all, or each comma would be a system call of its own.
+            let mut json = Vec::new();
+            truth.serialize(&mut Serializer::with_formatter(&mut json, narrow))?;
+            json.push(b'\n');
+            out.write_all(&json)
         })?;
     }
-    if let (Some(written), false) = (written, quiet) {
+    if !quiet {
         summarise(&args.output, &written);
     }
     Ok(Outcome::Done)
@@ -237,21 +235,32 @@ fn settings(args: &Args) -> Result<Settings> {
 }
 
 /// Writes a file beside its final name and renames it: what stands there is the old file or the whole new one.
-fn write_file(
-    path: &Path,
-    write: impl FnOnce(&mut BufWriter<&mut NamedTempFile>) -> io::Result<()>,
-) -> Result<()> {
+///
+/// Standard output (`-`), devices and pipes have no name to keep and are written as they are.
+fn write_whole<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> Result<T> {
+    if path.as_os_str() == OsStr::new("-") {
+        let mut stdout = BufWriter::new(io::stdout().lock());
+        let written = write(&mut stdout).and_then(|written| stdout.flush().map(|()| written));
+        return written.map_err(|source| Error::Output { source });
+    }
+    // A link stays a link; what it points to is replaced.
+    let path = &fs::canonicalize(path).unwrap_or_else(|_missing| path.to_owned());
+    let failed = || Error::io(path, "cannot write");
+    if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let mut device = fs::OpenOptions::new().write(true).open(path).map_err(failed())?;
+        return write(&mut device).map_err(failed());
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".npusnap-").suffix(".part");
-    // Other temporary files are for their owner alone; this one becomes a file like any other.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder).map_err(Error::io(path, "cannot create"))?;
-    let mut buffered = BufWriter::with_capacity(1 << 20, &mut file);
-    write(&mut buffered).and_then(|()| buffered.flush()).map_err(Error::io(path, "cannot write"))?;
-    drop(buffered);
-    file.persist(path).map(drop).map_err(|error| Error::io(path, "cannot replace")(error.error))
+    let mut file = tempfile::Builder::new()
+        .prefix(".npusnap-")
+        .suffix(".part")
+        // Other temporary files are for their owner alone; this one becomes a file like any other.
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder)
+        .map_err(Error::io(path, "cannot create"))?;
+    let written = write(&mut file).map_err(failed())?;
+    file.persist(path).map_err(|error| Error::io(path, "cannot replace")(error.error))?;
+    Ok(written)
 }
 
 fn summarise(output: &Path, written: &Written) {

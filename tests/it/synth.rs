@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -13,7 +12,7 @@ pub(crate) fn python(test: &str) -> Option<Vec<String>> {
     if found.is_ok_and(|status| status.success()) {
         return Some(vec!["python3".to_owned()]);
     }
-    writeln!(std::io::stderr(), "SKIPPED {test}: no python3 to check against").unwrap();
+    eprintln!("SKIPPED {test}: no python3 to check against");
     None
 }
 
@@ -198,6 +197,7 @@ fn arguments_that_make_no_sense_are_refused() {
         &["-o", "a", "--protocol", "3"],
         &["-o", "a", "--devices", "0"],
         &["-o", "a", "--addr-base", "0xz"],
+        &["-o", "a", "--truth", "a"],
         &[],
     ] {
         assert_eq!(synth(folder.path(), arguments).status.code(), Some(2), "{arguments:?}");
@@ -205,7 +205,18 @@ fn arguments_that_make_no_sense_are_refused() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
-#[cfg(unix)]
+#[test]
+fn a_device_is_written_and_a_link_is_followed() {
+    let folder = tempfile::tempdir().unwrap();
+    synth_ok(folder.path(), &["-q", "-o", "/dev/null", "--steps", "1"]);
+    assert!(!fs::metadata("/dev/null").unwrap().is_file());
+    fs::write(folder.path().join("target"), "old").unwrap();
+    std::os::unix::fs::symlink("target", folder.path().join("link")).unwrap();
+    synth_ok(folder.path(), &["-q", "-o", "link", "--steps", "1"]);
+    assert!(fs::symlink_metadata(folder.path().join("link")).unwrap().is_symlink());
+    assert!(fs::read(folder.path().join("target")).unwrap().starts_with(b"\x80\x04"));
+}
+
 #[test]
 fn the_snapshot_is_readable_like_any_other_file() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -1,6 +1,6 @@
 //! Random numbers that are the same on every machine: integers only, seeded by what they are for.
 
-/// A stream of random numbers (SplitMix64).
+/// A stream of random numbers (`SplitMix64`).
 #[derive(Debug, Clone)]
 pub(super) struct Dice {
     state: u64,

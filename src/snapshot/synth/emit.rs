@@ -138,14 +138,12 @@ impl<'a, W: Write> Emitter<'a, W> {
     }
 
     fn no_frames(&mut self) -> io::Result<()> {
-        match self.no_frames {
-            Some(list) => self.pickle.reference(list),
-            None => {
-                self.pickle.open_list(0)?;
-                self.no_frames = Some(self.pickle.close_shared()?);
-                Ok(())
-            }
+        if let Some(list) = self.no_frames {
+            return self.pickle.reference(list);
         }
+        self.pickle.open_list(0)?;
+        self.no_frames = Some(self.pickle.close_shared()?);
+        Ok(())
     }
 
     /// A caching segment of a device.
@@ -228,7 +226,7 @@ impl<'a, W: Write> Emitter<'a, W> {
         self.close_row(block.context.is_some())
     }
 
-    /// A workspace block as the segment that torch_npu lists it as.
+    /// A workspace block as the segment that `torch_npu` lists it as.
     pub(super) fn workspace_segment(&mut self, device: usize, workspace: &Workspace) -> io::Result<()> {
         let index = u64::try_from(device).map_err(io::Error::other)?;
         self.pickle.open_dict(12)?;

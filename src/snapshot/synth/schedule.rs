@@ -61,11 +61,8 @@ impl Schedule {
         for _ in 0..dice.between(8, 14) {
             let size = tensor_size(dice);
             let slot = self.allocate(size, COMPUTE, any(dice, &stacks.forward));
-            if dice.percent(45) {
-                saved.push(slot)
-            } else {
-                temporaries.push(slot)
-            }
+            let kept = if dice.percent(45) { &mut *saved } else { &mut temporaries };
+            kept.push(slot);
             while dice.percent(40) {
                 let Some(slot) = take_any(dice, &mut temporaries) else { break };
                 self.free(slot, Release::AtOnce, any(dice, &stacks.forward));
@@ -129,9 +126,9 @@ impl Schedule {
 /// Bytes of a tensor: scalars, small ones, and large ones whose dimensions are multiples of 64.
 pub(super) fn tensor_size(dice: &mut Dice) -> u64 {
     match dice.below(100) {
-        ..15 => 4 * dice.between(1, 127),
-        ..50 => dice.magnitude(9, 20) / 4 * 4,
-        ..82 => dice.magnitude(20, 23) / 8192 * 8192,
+        0..15 => 4 * dice.between(1, 127),
+        15..50 => dice.magnitude(9, 20) / 4 * 4,
+        50..82 => dice.magnitude(20, 23) / 8192 * 8192,
         _ => dice.magnitude(23, 26) / 8192 * 8192,
     }
 }

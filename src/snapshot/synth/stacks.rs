@@ -54,7 +54,7 @@ pub(super) struct Frame {
 pub(super) struct Stacks {
     frames: Vec<Frame>,
     /// Frame numbers, innermost first.
-    stacks: Vec<Box<[usize]>>,
+    by_id: Vec<Box<[usize]>>,
     /// Stacks of the forward pass.
     pub(super) forward: Vec<StackId>,
     /// Stacks of the backward pass.
@@ -79,7 +79,7 @@ impl Stacks {
 
     /// Frame numbers of a stack, innermost first.
     pub(super) fn stack(&self, id: StackId) -> &[usize] {
-        self.stacks.get(id.0).map_or(&[], AsRef::as_ref)
+        self.by_id.get(id.0).map_or(&[], AsRef::as_ref)
     }
 
     /// A frame by its number.
@@ -89,7 +89,7 @@ impl Stacks {
 
     /// How many stacks there are.
     pub(super) fn len(&self) -> usize {
-        self.stacks.len()
+        self.by_id.len()
     }
 
     /// How many different frames there are.
@@ -99,7 +99,7 @@ impl Stacks {
 
     /// Frames per stack.
     pub(super) fn mean_depth(&self) -> f64 {
-        let frames: usize = self.stacks.iter().map(|stack| stack.len()).sum();
+        let frames: usize = self.by_id.iter().map(|stack| stack.len()).sum();
         share(u64::try_from(frames).unwrap_or(0), u64::try_from(self.len()).unwrap_or(0))
     }
 }
@@ -171,7 +171,7 @@ impl Builder {
         let unwind = self.special(&root, &[("abandon_step", "loop.py", 274)]);
         Stacks {
             frames: self.frames,
-            stacks: self.stacks,
+            by_id: self.stacks,
             forward,
             backward,
             optimizer,

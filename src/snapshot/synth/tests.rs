@@ -90,7 +90,7 @@ fn events_end_at_the_operation_that_reaches_them() {
 
 #[test]
 fn a_full_output_ends_the_simulation() {
-    let mut short = [0_u8; 200_000];
+    let mut short = vec![0_u8; 200_000];
     let settings = Settings { length: Length::Steps(60), ..settings() };
     let error = write(&settings, &mut short[..], Truth::Unwanted).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::WriteZero);

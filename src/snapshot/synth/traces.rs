@@ -66,7 +66,7 @@ impl<'e, 'a, W: Write> TraceWriter<'e, 'a, W> {
         Self { emitter, keys, device, window_start, entry_length, shows_walks, ledger }
     }
 
-    /// The entries that torch_npu puts in front of the history.
+    /// The entries that `torch_npu` puts in front of the history.
     pub(super) fn workspaces(&mut self, workspaces: &[Workspace]) -> io::Result<()> {
         for workspace in workspaces {
             for action in [Action::WorkspaceSnapshot, Action::SegmentAlloc, Action::Alloc] {

@@ -1,4 +1,4 @@
-//! Workspace blocks of torch_npu: one growing block per stream beside the caching allocator, described at the dump only.
+//! Workspace blocks of `torch_npu`: one growing block per stream beside the caching allocator, described at the dump only.
 
 use super::event::Stream;
 use super::schedule::{COLLECTIVE, COMPUTE};

@@ -1,6 +1,6 @@
 //! The caching allocator of one device: rounding, best fit, splitting, coalescing, frees that wait for a stream.
 //!
-//! Rules and order of events follow the allocators of PyTorch and torch_npu. The counters are kept as it works; nothing
+//! Rules and order of events follow the allocators of PyTorch and `torch_npu`. The counters are kept as it works; nothing
 //! is summed up from the events afterwards.
 
 #[cfg(test)]
@@ -259,10 +259,12 @@ impl Allocator {
         size: u64,
         context: Option<&Rc<Gather>>,
     ) -> Result<Option<u64>, Stop> {
-        let segment_size = match size {
-            ..=SMALL_LIMIT => SMALL_SEGMENT,
-            ..LARGE_LIMIT => LARGE_SEGMENT,
-            _ => size.next_multiple_of(SEGMENT_ROUNDING),
+        let segment_size = if pool.small {
+            SMALL_SEGMENT
+        } else if size < LARGE_LIMIT {
+            LARGE_SEGMENT
+        } else {
+            size.next_multiple_of(SEGMENT_ROUNDING)
         };
         if !self.reserve(segment_size) {
             return Ok(None);

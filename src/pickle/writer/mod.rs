@@ -118,7 +118,8 @@ impl<W: Write> Writer<W> {
     pub fn boolean(&mut self, value: bool) -> io::Result<()> {
         self.begin_value()?;
         self.buffer.push(if value { 0x88 } else { 0x89 });
-        self.end_value()
+        self.end_value();
+        Ok(())
     }
 
     /// Writes a float.
@@ -129,7 +130,8 @@ impl<W: Write> Writer<W> {
         self.begin_value()?;
         self.buffer.push(b'G');
         self.buffer.extend_from_slice(&value.to_be_bytes());
-        self.end_value()
+        self.end_value();
+        Ok(())
     }
 
     /// Writes a signed integer.
@@ -139,7 +141,8 @@ impl<W: Write> Writer<W> {
     pub fn signed(&mut self, value: i64) -> io::Result<()> {
         self.begin_value()?;
         self.put_signed(value);
-        self.end_value()
+        self.end_value();
+        Ok(())
     }
 
     /// Writes an unsigned integer. The C++ layout has 64 signed bits: what does not fit keeps its bit pattern.
@@ -149,7 +152,8 @@ impl<W: Write> Writer<W> {
     pub fn unsigned(&mut self, value: u64) -> io::Result<()> {
         self.begin_value()?;
         self.put_unsigned(value);
-        self.end_value()
+        self.end_value();
+        Ok(())
     }
 
     /// Writes a new tuple of two integers.
@@ -166,7 +170,8 @@ impl<W: Write> Writer<W> {
         if self.layout != Layout::Jit {
             self.memoise()?;
         }
-        self.end_value()
+        self.end_value();
+        Ok(())
     }
 
     /// Writes a text that is an object of its own, even if an equal one was written before.
@@ -185,7 +190,8 @@ impl<W: Write> Writer<W> {
         self.begin_value()?;
         self.put_text(value)?;
         self.memoise()?;
-        self.end_value()
+        self.end_value();
+        Ok(())
     }
 
     /// Names a text that is one object wherever it stands.
@@ -217,7 +223,8 @@ impl<W: Write> Writer<W> {
         if let Some((_, unwritten)) = self.texts.get_mut(symbol.0) {
             *unwritten = Some(memo);
         }
-        self.end_value()
+        self.end_value();
+        Ok(())
     }
 
     /// Writes an object that was written before.
@@ -227,7 +234,8 @@ impl<W: Write> Writer<W> {
     pub fn reference(&mut self, to: Ref) -> io::Result<()> {
         self.begin_value()?;
         self.put_index(to.0, b'h', b'j');
-        self.end_value()
+        self.end_value();
+        Ok(())
     }
 
     /// Opens a list of `length` items.
@@ -252,7 +260,8 @@ impl<W: Write> Writer<W> {
     /// `out` cannot be written, or items are missing.
     pub fn close(&mut self) -> io::Result<()> {
         self.close_container()?;
-        self.end_value()
+        self.end_value();
+        Ok(())
     }
 
     /// Closes the innermost container and says how to point at it.
@@ -264,7 +273,7 @@ impl<W: Write> Writer<W> {
             Some(memo) => memo,
             None => self.memoise()?,
         };
-        self.end_value()?;
+        self.end_value();
         Ok(memo)
     }
 
@@ -308,17 +317,17 @@ impl<W: Write> Writer<W> {
     }
 
     /// What stands behind a value: the opcode that puts it, or its batch, into the container.
-    fn end_value(&mut self) -> io::Result<()> {
-        let Some(open) = self.open.last_mut() else { return Ok(()) };
+    fn end_value(&mut self) {
+        let Some(open) = self.open.last_mut() else { return };
         if open.kind == Kind::Dict {
             open.key_done = !open.key_done;
             if open.key_done {
-                return Ok(());
+                return;
             }
         }
         open.left = open.left.saturating_sub(1);
         if open.memo.is_none() {
-            return Ok(());
+            return;
         }
         open.batched = open.batched.saturating_add(1);
         if open.single {
@@ -332,7 +341,6 @@ impl<W: Write> Writer<W> {
             }
             open.batched = 0;
         }
-        Ok(())
     }
 
     /// Between two opcodes: a full frame ends here.
