@@ -169,7 +169,7 @@ impl DeviceOverview {
         .into_iter()
         .flatten()
         .collect();
-        if findings.iter().any(|finding| finding.severity > Severity::Info) || self.reserved == 0 {
+        if findings.iter().any(|finding| finding.severity > Severity::Info) || self.active == 0 {
             return findings;
         }
         let mut all = vec![self.finding(

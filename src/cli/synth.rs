@@ -5,6 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use serde::Serialize as _;
+use serde_json::ser::{PrettyFormatter, Serializer};
 use tempfile::NamedTempFile;
 
 use crate::cli::Outcome;
@@ -162,7 +164,8 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
         (&args.truth, written.as_ref().and_then(|written| written.truth.as_ref()))
     {
         write_file(path, |file| {
-            serde_json::to_writer_pretty(&mut *file, truth)?;
+            let narrow = PrettyFormatter::with_indent(b" ");
+            truth.serialize(&mut Serializer::with_formatter(&mut *file, narrow))?;
             file.write_all(b"\n")
         })?;
     }

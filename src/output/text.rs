@@ -4,8 +4,11 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::analysis::{Cell, Figure, Finding, ImportNote, Lang, Severity, SnapshotFacts, TableFigure, Text};
+use crate::analysis::{Cell, Figure, Finding, ImportNote, Lang, SnapshotFacts, TableFigure, Text};
 use crate::quantity;
+
+/// Width of the longest mark before a finding, `[critical]`.
+const MARK_WIDTH: usize = 10;
 
 /// What a page of text is made of.
 #[derive(Debug)]
@@ -31,14 +34,11 @@ pub fn write_page(out: &mut dyn Write, page: &Page<'_>, lang: Lang) -> io::Resul
         heading(out, page.mode, snapshot, lang)?;
     }
     for finding in page.findings {
-        writeln!(
-            out,
-            "{} {} · {}: {}",
-            mark(finding.severity),
-            finding.severity.word().get(lang),
-            finding.subject.words().get(lang),
-            finding.message.get(lang)
-        )?;
+        let word = finding.severity.word();
+        let mark = format!("[{}]", word.get(lang));
+        let space = " ".repeat(MARK_WIDTH.saturating_sub(mark.width()));
+        let subject = finding.subject.words();
+        writeln!(out, "{mark}{space} {}: {}", subject.get(lang), finding.message.get(lang))?;
     }
     for figure in page.figures {
         writeln!(out)?;
@@ -52,9 +52,8 @@ pub fn write_page(out: &mut dyn Write, page: &Page<'_>, lang: Lang) -> io::Resul
 
 fn heading(out: &mut dyn Write, mode: &str, snapshot: &SnapshotFacts, lang: Lang) -> io::Result<()> {
     let protocol = snapshot.protocol.map_or(String::new(), |protocol| {
-        Text::new(format!(", pickle protocol {protocol}"), format!("，pickle 协议 {protocol}"))
-            .get(lang)
-            .to_owned()
+        let text = Text::new(format!(", protocol {protocol}"), format!("，协议 {protocol}"));
+        text.get(lang).to_owned()
     });
     let events = quantity::count(snapshot.event_count);
     let stacks = quantity::count(snapshot.stack_count);
@@ -70,15 +69,6 @@ fn heading(out: &mut dyn Write, mode: &str, snapshot: &SnapshotFacts, lang: Lang
         format!("{events} 个事件，{stacks} 个调用栈"),
     );
     writeln!(out, "{}\n", counts.get(lang))
-}
-
-fn mark(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Ok => "[ ok ]",
-        Severity::Info => "[note]",
-        Severity::Warning => "[warn]",
-        Severity::Critical => "[CRIT]",
-    }
 }
 
 /// Only what makes numbers wrong or incomplete is spelled out; the rest is a query away.

@@ -1,19 +1,48 @@
 //! Untrusted bytes become a stream of closed dicts and lists. Knows nothing of PyTorch.
+//!
+//! The machine executes nothing: an opcode that would import, call or build something is refused by name. Whatever a
+//! hostile file controls (lengths, memo indexes, depth, the stack) is bounded by what the file really holds or by
+//! [`Limits`].
 
+mod containers;
+mod error;
+mod intern;
+mod machine;
+mod memo;
+mod number;
+mod opcode;
+mod rare;
+mod reader;
+mod state;
+mod text;
+mod tree;
+mod value;
 pub mod writer;
 
-/// Why a pickle cannot be read, with the byte it happened at.
-#[derive(Debug, thiserror::Error)]
-#[error("at byte {offset}")]
-pub struct PickleError {
-    /// Byte offset in the (decompressed) input.
-    pub offset: u64,
+pub(crate) use intern::Interner;
+
+pub use error::{Lookalike, PickleError, PickleErrorKind};
+pub use machine::{End, Machine, Sink};
+pub use memo::Entry;
+pub use state::State;
+pub use tree::{NodeKind, Tree};
+pub use value::{KEPT_KINDS, Slot, Value};
+
+/// Bounds on what a file can make the machine hold. The defaults are far above what any snapshot needs.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Values on the stack. Rows leave it at once, so even a list of a hundred million of them needs two.
+    pub stack: usize,
+    /// Levels of nesting in what is kept.
+    pub depth: u32,
+    /// Values in all that is kept of containers nobody takes.
+    pub tree_values: usize,
+    /// Bytes of one string.
+    pub text_bytes: u64,
 }
 
-impl PickleError {
-    /// What to do next, where we know it.
-    #[must_use]
-    pub fn hint(&self) -> Option<&'static str> {
-        None
+impl Default for Limits {
+    fn default() -> Self {
+        Self { stack: 1 << 22, depth: 100, tree_values: 1 << 20, text_bytes: 1 << 28 }
     }
 }

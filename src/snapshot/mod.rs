@@ -1,13 +1,51 @@
 //! Closed dicts become rows: what a source is, and how its fields map to the tables of [`crate::schema`].
 
+mod annotation;
+mod clock;
+mod devices;
+mod dialect;
+mod event;
+mod fault;
+mod field;
+mod finish;
+mod import;
+mod lists;
+mod output;
+mod place;
+mod python_json;
+mod segment;
+mod source;
+mod stacks;
+mod stats;
 pub mod synth;
+mod top;
+mod words;
 
+use std::cell::Cell;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use arrow::record_batch::RecordBatch;
 
-use crate::error::Result;
+use self::finish::FileFacts;
+use self::import::Import;
+use self::source::Source;
+use crate::error::{Error, Result};
+use crate::pickle::{Limits, Machine};
 use crate::schema::Table;
+
+/// Kinds of [`Value::Kept`](crate::pickle::Value::Kept): frames, and lists of frames.
+const FRAME: u8 = 0;
+const FRAME_STACK: u8 = 1;
+
+/// Kinds of [`Value::Taken`](crate::pickle::Value::Taken): rows.
+const SEGMENT: u8 = 0;
+const HOST_SEGMENT: u8 = 1;
+const BLOCK: u8 = 2;
+const EVENT: u8 = 3;
+const HOST_EVENT: u8 = 4;
+const ANNOTATION: u8 = 5;
 
 /// Takes the rows of an import, batch by batch, table by table as they come.
 ///
@@ -58,6 +96,36 @@ pub fn read(
     sink: &mut dyn RowSink,
     progress: &dyn Progress,
 ) -> Result<Summary> {
-    let _ = (path, options, sink, progress);
-    Ok(Summary::default())
+    let file = File::open(path).map_err(Error::io(path, "cannot open"))?;
+    let facts = file.metadata().map_err(Error::io(path, "cannot open"))?;
+    let length = facts.is_file().then_some(facts.len());
+    read_from(file, length, path, options, sink, progress)
+}
+
+/// Reads a snapshot from `input`, whose length may be known; `path` is what messages call it.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_from(
+    input: impl Read,
+    length: Option<u64>,
+    path: &Path,
+    _options: &Options,
+    sink: &mut dyn RowSink,
+    progress: &dyn Progress,
+) -> Result<Summary> {
+    let events = Cell::new(0);
+    let mut source = Source::new(input, progress, &events);
+    let mut import = Import::new(path, sink, &events);
+    let mut machine = Machine::new(&mut source, length, Limits::default());
+    words::teach(&mut machine.state);
+    let end = machine.run(&mut import).map_err(|fault| fault.at(path))?;
+    let state = machine.state;
+    let file = FileFacts {
+        name: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
+        bytes: source.passed(),
+        from_cpp: source.is_from_cpp(),
+        sha256: source.sha256(),
+    };
+    import.finish(&state, &end, file).map_err(|fault| fault.at(path))
 }

@@ -125,7 +125,7 @@ fn beside(source: &Path) -> PathBuf {
 fn of_user(source: &Path) -> Option<PathBuf> {
     let path = fs::canonicalize(source).ok()?;
     let digest = Sha256::digest(path.as_os_str().as_bytes());
-    let name: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    let name = digest.iter().take(16).fold(String::new(), |name, byte| name + &format!("{byte:02x}"));
     let set = |name: &str| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let caches = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache")))?;
     Some(caches.join("npusnap").join(name))

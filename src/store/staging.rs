@@ -198,3 +198,65 @@ fn sync(dir: &Path) -> Result<()> {
         result => result.map_err(Error::io(dir, "cannot bring to the disk")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder(path: &Path, content: &str) {
+        fs::create_dir(path).unwrap();
+        fs::write(path.join("content"), content).unwrap();
+    }
+
+    fn names(dir: &Path) -> Vec<OsString> {
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect()
+    }
+
+    #[test]
+    fn a_dropped_staging_leaves_the_target_as_it_was() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("a.npusnap");
+        folder(&target, "old");
+        let staging = Staging::new(&target).unwrap();
+        fs::write(staging.path().join("content"), "new").unwrap();
+        drop(staging);
+        assert_eq!(names(dir.path()), ["a.npusnap"]);
+        assert_eq!(fs::read_to_string(target.join("content")).unwrap(), "old");
+    }
+
+    #[test]
+    fn what_dead_runs_left_is_cleared_and_what_living_ones_hold_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("a.npusnap");
+        folder(&dir.path().join(".a.npusnap.tmp-dead"), "half");
+        folder(&dir.path().join(".b.npusnap.tmp-dead"), "of another target");
+        let living = Staging::new(&target).unwrap();
+        let second = Staging::new(&target).unwrap();
+        assert!(living.path().exists() && !dir.path().join(".a.npusnap.tmp-dead").exists());
+        drop((living, second));
+        assert_eq!(names(dir.path()), [".b.npusnap.tmp-dead"]);
+    }
+
+    #[test]
+    fn a_file_system_that_cannot_exchange_names_gets_the_new_result_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let (staged, target) = (dir.path().join("staged"), dir.path().join("target"));
+        for content in ["first", "second"] {
+            folder(&staged, content);
+            assert_eq!(place_in_two_steps(&staged, &target).unwrap(), Replaced::Nothing);
+            assert_eq!(fs::read_to_string(target.join("content")).unwrap(), content);
+            assert_eq!(names(dir.path()), ["target"]);
+        }
+    }
+
+    #[test]
+    fn a_result_is_readable_by_whom_the_umask_allows() {
+        let dir = tempfile::tempdir().unwrap();
+        let target = dir.path().join("a.npusnap");
+        Staging::new(&target).unwrap().commit_folder().unwrap();
+        let plain = dir.path().join("plain");
+        fs::create_dir(&plain).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&target), mode(&plain));
+    }
+}

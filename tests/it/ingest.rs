@@ -30,6 +30,7 @@ struct Block {
     frames: Vec<Frame>,
 }
 
+#[expect(clippy::struct_field_names, reason = "the names of the format")]
 #[derive(Serialize)]
 struct Segment {
     device: i64,
@@ -79,13 +80,22 @@ fn snapshot(events: i64) -> Vec<u8> {
         segment_pool_id: (0, 0),
         is_expandable: false,
         frames: frames(0),
-        blocks: vec![Block {
-            address: 1 << 40,
-            size: 2 << 20,
-            requested_size: 500,
-            state: "active_allocated",
-            frames: frames(1),
-        }],
+        blocks: vec![
+            Block {
+                address: 1 << 40,
+                size: 512,
+                requested_size: 500,
+                state: "active_allocated",
+                frames: frames(1),
+            },
+            Block {
+                address: (1 << 40) + 512,
+                size: (2 << 20) - 512,
+                requested_size: 0,
+                state: "inactive",
+                frames: Vec::new(),
+            },
+        ],
     };
     let event = |index: i64| Event {
         action: if index % 2 == 0 { "alloc" } else { "free_requested" },
@@ -300,9 +310,9 @@ fn a_link_stays_a_link() {
     for name in ["a.db", "a.npusnap"] {
         let target = disk.path().join(name);
         if name == "a.db" {
-            fs::write(&target, "").unwrap()
+            fs::write(&target, "").unwrap();
         } else {
-            fs::create_dir(&target).unwrap()
+            fs::create_dir(&target).unwrap();
         }
         std::os::unix::fs::symlink(&target, dir.path().join(name)).unwrap();
     }
@@ -330,7 +340,7 @@ fn running_out_of_space_leaves_the_old_result() {
     let (dir, source) = folder(50);
     succeeds(&ingest(&[&source]));
     let store = bytes(&dir.path().join("a.npusnap"));
-    fs::write(&source, snapshot(20_000)).unwrap();
+    fs::write(&source, snapshot(6_000)).unwrap();
     // A limit on the size of files fails in the same place as a disk without space, and needs no privilege.
     for blocks in [1, 8, 64, 512] {
         let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" ingest \"$1\"");
@@ -351,7 +361,7 @@ fn a_kill_at_any_moment_leaves_whole_results() {
     let (dir, source) = folder(300);
     succeeds(&ingest(&[&source]));
     let (store, database) = (dir.path().join("a.npusnap"), dir.path().join("a.db"));
-    let (small, large) = (300, 60_000);
+    let (small, large) = (300, 10_000);
     let old = bytes(&store);
     fs::write(&source, snapshot(large)).unwrap();
     let begin = Instant::now();
@@ -364,7 +374,7 @@ fn a_kill_at_any_moment_leaves_whole_results() {
     for _ in 0..25 {
         // Each round starts from the small result again.
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let share = (random >> 33) as f64 / f64::from(1_u32 << 31);
+        let share = f64::from(u32::try_from(random >> 32).unwrap()) / f64::from(u32::MAX);
         let mut child =
             npusnap().arg("ingest").arg(&source).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         thread::sleep(whole.mul_f64(share * 1.1));
@@ -403,7 +413,9 @@ fn runs_for_the_same_target_all_succeed_and_one_result_stands() {
                     .unwrap()
             })
             .collect();
-        children.into_iter().for_each(|child| succeeds(&child.wait_with_output().unwrap()));
+        for child in children {
+            succeeds(&child.wait_with_output().unwrap());
+        }
         assert_eq!(names(dir.path()), ["a.db", "a.npusnap", "a.pickle"]);
         assert_eq!(names(&dir.path().join("a.npusnap")).len(), TABLES.len() + 1);
         assert_eq!(events(&dir.path().join("a.db")), 2000);

@@ -3,6 +3,9 @@
 //! Rules and order of events follow the allocators of PyTorch and torch_npu. The counters are kept as it works; nothing
 //! is summed up from the events afterwards.
 
+#[cfg(test)]
+mod tests;
+
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;

@@ -130,3 +130,59 @@ impl Ledger {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::synth::event::Allocation;
+
+    /// An alloc or a free of `stack`, with what `allocated` is afterwards.
+    fn event(ledger: &mut Ledger, index: u64, action: Action, of: (usize, u64, u64), allocated: u64) {
+        let (stack, block_size, born) = of;
+        let allocation = Allocation { stack: StackId(stack), block_size, requested: block_size - 1, born };
+        let event = Event {
+            action,
+            address: 0,
+            size: block_size - 1,
+            stream: None,
+            context: None,
+            time_us: 0,
+            allocation: Some(allocation),
+        };
+        ledger.record(index, &event, Counters { allocated, ..Counters::default() });
+    }
+
+    fn holders(ledger: &Ledger) -> Vec<(usize, u64, u64)> {
+        let peak = ledger.at_allocated_peak();
+        peak.into_iter().map(|(stack, share)| (stack.0, share.bytes, share.bytes_in_window)).collect()
+    }
+
+    #[test]
+    fn holders_are_those_of_the_first_highest_point() {
+        let mut ledger = Ledger::new(0, 3);
+        event(&mut ledger, 0, Action::Alloc, (0, 10, 0), 10);
+        event(&mut ledger, 1, Action::Alloc, (1, 20, 1), 30);
+        event(&mut ledger, 2, Action::FreeRequested, (0, 10, 0), 20);
+        event(&mut ledger, 3, Action::Alloc, (2, 10, 3), 30);
+        event(&mut ledger, 4, Action::FreeRequested, (1, 20, 1), 10);
+        assert_eq!(holders(&ledger), [(1, 20, 20), (0, 10, 10)]);
+        assert_eq!(ledger.peaks.named().nth(1), Some(("allocated", 30, Some(1))));
+        assert_eq!(ledger.now(StackId(2)), Share { bytes: 10, requested: 9, blocks: 1, bytes_in_window: 10 });
+    }
+
+    #[test]
+    fn a_window_can_begin_at_its_highest_point() {
+        let mut ledger = Ledger::new(2, 2);
+        event(&mut ledger, 0, Action::Alloc, (0, 10, 0), 10);
+        event(&mut ledger, 1, Action::Alloc, (1, 20, 1), 30);
+        event(&mut ledger, 2, Action::FreeRequested, (1, 20, 1), 10);
+        event(&mut ledger, 3, Action::Alloc, (1, 20, 3), 30);
+        assert_eq!(ledger.start.allocated, 30);
+        assert_eq!(ledger.peaks.named().nth(1), Some(("allocated", 30, None)));
+        // Nothing of it was allocated in the window.
+        assert_eq!(holders(&ledger), [(1, 20, 0), (0, 10, 0)]);
+        event(&mut ledger, 4, Action::Alloc, (1, 5, 4), 35);
+        assert_eq!(holders(&ledger), [(1, 25, 25), (0, 10, 0)]);
+        assert_eq!(ledger.actions.values().sum::<u64>(), 3);
+    }
+}

@@ -41,9 +41,6 @@ const OPERATORS: [(&str, &str); 12] = [
     ("cast", "kernels/precision.py"),
 ];
 
-/// Lines each operator function is left from.
-const LINES_PER_OPERATOR: u64 = 4;
-
 /// A function at a line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Frame {
@@ -132,7 +129,8 @@ impl Builder {
         let autograd_thread = self.add(Vec::new());
         let root = self.root();
         let forward = self.phase(stack_count * 45 / 100, |builder, path, operator| {
-            let mut stack = builder.operator(operator);
+            let (name, file) = operator_at(operator);
+            let mut stack = vec![builder.frame(name, TRAIN, file, 30 + operator + 12 * (path % 6))];
             stack.extend(builder.modules(path));
             stack.push(builder.frame("forward_pass", TRAIN, "loop.py", 203));
             stack.extend(&root);
@@ -140,7 +138,7 @@ impl Builder {
         });
         let backward = self.phase(stack_count * 35 / 100, |builder, path, operator| {
             let (_, file) = operator_at(operator);
-            let mut stack = vec![builder.frame("backward", TRAIN, file, 400 + operator / 12)];
+            let mut stack = vec![builder.frame("backward", TRAIN, file, 400 + operator + 12 * (path % 5))];
             if path % 3 == 0 {
                 // Recomputed activations: a forward pass inside the backward pass.
                 stack.extend(builder.modules(path));
@@ -161,7 +159,7 @@ impl Builder {
             let mut stack = vec![
                 builder.frame("fused_update", TRAIN, "optim/adamw.py", 60 + operator),
                 builder.frame("update_group", TRAIN, "optim/adamw.py", 130 + path),
-                builder.frame("step", TRAIN, "optim/sharded.py", 97),
+                builder.frame("step", TRAIN, "optim/sharded.py", 97 + path % 4),
                 builder.frame("optimizer_step", TRAIN, "loop.py", 236),
             ];
             stack.extend(&root);
@@ -196,7 +194,7 @@ impl Builder {
 
     /// `count` different stacks, at least one.
     fn phase(&mut self, count: u64, stack: impl Fn(&mut Self, u64, u64) -> Vec<usize>) -> Vec<StackId> {
-        let operators = u64::try_from(OPERATORS.len()).unwrap_or(1) * LINES_PER_OPERATOR;
+        let operators = u64::try_from(OPERATORS.len()).unwrap_or(1);
         (0..count.max(1))
             .map(|number| {
                 let frames = stack(self, number / operators, number % operators);
@@ -212,12 +210,6 @@ impl Builder {
         self.add(stack)
     }
 
-    /// The operator function and the PyTorch function it calls.
-    fn operator(&mut self, operator: u64) -> Vec<usize> {
-        let (name, file) = operator_at(operator);
-        vec![self.frame(name, TRAIN, file, 30 + operator)]
-    }
-
     /// Modules around an operator. The outermost one's line tells the paths apart; those inside vary with the dice, but
     /// are the same each time a path is asked for.
     fn modules(&mut self, path: u64) -> Vec<usize> {
@@ -226,7 +218,7 @@ impl Builder {
         let mut stack = Vec::new();
         for _ in 0..inner {
             let (name, file) = dice.pick(&MODULES).copied().unwrap_or(("forward", "model/decoder.py"));
-            let line = 50 + 8 * dice.below(12);
+            let line = 50 + 3 * dice.below(80);
             stack.push(self.frame(name, TRAIN, file, line));
             stack.extend(self.call());
         }

@@ -325,7 +325,9 @@ fn an_abandoned_sink_ends_its_thread() {
             ParquetSink::create(&dir).unwrap()
         })
         .collect();
-    sinks.iter_mut().for_each(|sink| feed(sink, &sample(10)).unwrap());
+    for sink in &mut sinks {
+        feed(sink, &sample(10)).unwrap();
+    }
     assert!(writers() >= 50);
     drop(sinks);
     // Other tests run stores of their own beside this one, but far fewer.

@@ -32,35 +32,7 @@ fn finish(
 
 /// A small world: two devices, four stacks, and `events` events on each device, in batches of 1,000.
 pub(super) fn sample(events: i64) -> Batches {
-    let mut batches = Batches::new();
-    let mut traces = TracesBuilder::default();
-    for device_id in 1..=2 {
-        for trace_index in 0..events {
-            let device = i64::from(device_id == 2);
-            traces.push(TraceEvent {
-                id: device * events + trace_index + 1,
-                device_id,
-                trace_index,
-                action: Symbol(u32::try_from(trace_index % 4).unwrap()),
-                addr: (trace_index % 7 != 0).then_some(i64::MIN + trace_index % 50 * 512),
-                device_free: (trace_index % 100 == 99).then_some(1 << 40),
-                size: Some(trace_index % 13 * 512),
-                stream: Some(0x7fff_0000_0000),
-                stack_id: (trace_index % 5 != 0).then_some(trace_index % 4 + 1),
-                time_us: (device_id == 1).then_some(1_700_000_000_000_000 + trace_index * 3),
-                pool_id_0: Some(0),
-                pool_id_1: Some(trace_index % 2),
-                compile_context: Some(Symbol(6)),
-                user_metadata: (trace_index % 2 == 0).then_some(Symbol(7)),
-                is_workspace: 0,
-            });
-            if traces.len() == 1000 {
-                batches.push(finish("traces", |names| traces.finish(names)));
-            }
-        }
-    }
-    batches.push(finish("traces", |names| traces.finish(names)));
-
+    let mut batches = traces(events);
     let mut devices = DevicesBuilder::default();
     for (id, device_index) in [(1, 0), (2, -1)] {
         devices.push(Device { id, device_index, device_type: "Ascend-NPU".to_owned() });
@@ -159,5 +131,37 @@ pub(super) fn sample(events: i64) -> Batches {
         exact: 1,
     });
     batches.push(finish("replay_checks", |names| checks.finish(names)));
+    batches
+}
+
+fn traces(events: i64) -> Batches {
+    let mut batches = Batches::new();
+    let mut traces = TracesBuilder::default();
+    for device_id in 1..=2 {
+        for trace_index in 0..events {
+            let device = i64::from(device_id == 2);
+            traces.push(TraceEvent {
+                id: device * events + trace_index + 1,
+                device_id,
+                trace_index,
+                action: Symbol(u32::try_from(trace_index % 4).unwrap()),
+                addr: (trace_index % 7 != 0).then_some(i64::MIN + trace_index % 50 * 512),
+                device_free: (trace_index % 100 == 99).then_some(1 << 40),
+                size: Some(trace_index % 13 * 512),
+                stream: Some(0x7fff_0000_0000),
+                stack_id: (trace_index % 5 != 0).then_some(trace_index % 4 + 1),
+                time_us: (device_id == 1).then_some(1_700_000_000_000_000 + trace_index * 3),
+                pool_id_0: Some(0),
+                pool_id_1: Some(trace_index % 2),
+                compile_context: Some(Symbol(6)),
+                user_metadata: (trace_index % 2 == 0).then_some(Symbol(7)),
+                is_workspace: 0,
+            });
+            if traces.len() == 1000 {
+                batches.push(finish("traces", |names| traces.finish(names)));
+            }
+        }
+    }
+    batches.push(finish("traces", |names| traces.finish(names)));
     batches
 }

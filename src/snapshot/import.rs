@@ -1,0 +1,144 @@
+//! The sink of the machine: closed dicts become rows, frames and stacks.
+
+use std::cell::Cell;
+use std::path::Path;
+
+use super::annotation::{self, Annotated};
+use super::devices::{Devices, HOST};
+use super::event::Event;
+use super::fault::{Fault, keys_of};
+use super::lists::Lists;
+use super::output::Output;
+use super::place::{Place, place_of};
+use super::segment::Segments;
+use super::stacks::Stacks;
+use super::stats::Stats;
+use super::{
+    ANNOTATION, BLOCK, EVENT, FRAME, FRAME_STACK, HOST_EVENT, HOST_SEGMENT, RowSink, SEGMENT, words,
+};
+use crate::pickle::{Sink, State, Value};
+
+/// An import under way.
+pub(super) struct Import<'a> {
+    pub(super) output: Output<'a>,
+    pub(super) stacks: Stacks,
+    pub(super) devices: Devices,
+    pub(super) lists: Lists,
+    pub(super) segments: Segments,
+    pub(super) annotations: Vec<Annotated>,
+    pub(super) stats: Stats,
+    events: &'a Cell<u64>,
+}
+
+impl<'a> Import<'a> {
+    pub(super) fn new(path: &'a Path, sink: &'a mut dyn RowSink, events: &'a Cell<u64>) -> Self {
+        Self {
+            output: Output::new(path, sink),
+            stacks: Stacks::default(),
+            devices: Devices::default(),
+            lists: Lists::default(),
+            segments: Segments::default(),
+            annotations: Vec::new(),
+            stats: Stats::default(),
+            events,
+        }
+    }
+
+    fn event(&mut self, state: &State, device: i64, items: &[Value]) -> Result<(), Fault> {
+        let event = Event::parse(state, items, &mut self.stats)
+            .and_then(|event| event.check().map(|()| event))
+            .map_err(|bad| bad.within(&self.event_path(device), state.offset()))?;
+        if !event.is_known() {
+            self.stats.unknown_action(event.action);
+        }
+        self.push_event(state, device, &event)
+    }
+
+    /// Adds an event that is as it has to be.
+    pub(super) fn push_event(&mut self, state: &State, device: i64, event: &Event) -> Result<(), Fault> {
+        if self.lists.is_done(device) {
+            let at = format!("{} (byte {})", self.event_path(device), state.offset());
+            let found = "more events after another list began".to_owned();
+            return Err(Fault::Shape { at, expected: "one list of events per device".to_owned(), found });
+        }
+        self.events.set(self.events.get() + 1);
+        let Self { lists, devices, stacks, output, .. } = self;
+        Ok(lists.event(device, event, state, devices, stacks, output)?)
+    }
+
+    /// Path of the next event of a device, for messages.
+    fn event_path(&self, device: i64) -> String {
+        let index = self.lists.next_index(device);
+        if device == HOST {
+            format!("host_traces[{index}]")
+        } else {
+            format!("device_traces[{device}][{index}]")
+        }
+    }
+
+    fn segment(&mut self, state: &State, host: bool, items: &[Value]) -> Result<(), Fault> {
+        let is_segment = |key: &Value| matches!(key, Value::Text(words::TOTAL_SIZE | words::BLOCKS));
+        if !items.iter().step_by(2).any(is_segment) {
+            return Err(Fault::Shape {
+                at: format!("segments[{}] (dict ends at byte {})", self.segments.rows.len(), state.offset()),
+                expected: "a segment (a dict with `total_size` and `blocks`)".to_owned(),
+                found: keys_of(state, items),
+            });
+        }
+        let Self { segments, stacks, stats, devices, output, .. } = self;
+        segments.segment(host, state, items, (stacks, stats, devices, output))
+    }
+}
+
+fn taken(kind: u8) -> Value {
+    Value::Taken { kind, count: 1 }
+}
+
+impl Sink for Import<'_> {
+    type Error = Fault;
+
+    fn dict(&mut self, state: &mut State, at: usize, items: &[Value]) -> Result<Option<Value>, Fault> {
+        let Some(place) = place_of(state, at) else {
+            let frame = if at == 0 { None } else { self.stacks.frame(state, items) };
+            return Ok(frame.map(|id| Value::Kept { kind: FRAME, id }));
+        };
+        let kind = match place {
+            Place::Event(device) => {
+                self.event(state, device, items)?;
+                EVENT
+            }
+            Place::HostEvent => {
+                self.event(state, HOST, items)?;
+                HOST_EVENT
+            }
+            Place::Block { host } => {
+                let Self { segments, stacks, stats, output, .. } = self;
+                segments.block(host, state, items, stacks, stats, output)?;
+                BLOCK
+            }
+            Place::Segment => {
+                self.segment(state, false, items)?;
+                SEGMENT
+            }
+            Place::HostSegment => {
+                self.segment(state, true, items)?;
+                HOST_SEGMENT
+            }
+            Place::Annotation => {
+                let position = self.annotations.len();
+                self.annotations.push(annotation::read(state, items, position, &mut self.stats)?);
+                ANNOTATION
+            }
+        };
+        Ok(Some(taken(kind)))
+    }
+
+    fn list(&mut self, _state: &mut State, list: Value, items: &[Value]) -> Result<Option<Value>, Fault> {
+        let begun = match list {
+            Value::EmptyList => None,
+            Value::Kept { kind: FRAME_STACK, id } => Some(id),
+            _ => return Ok(None),
+        };
+        Ok(self.stacks.stack(begun, items).map(|id| Value::Kept { kind: FRAME_STACK, id }))
+    }
+}

@@ -1,0 +1,102 @@
+//! Rows on their way to the sink, in batches.
+
+use std::path::Path;
+
+use arrow::error::ArrowError;
+use arrow::record_batch::RecordBatch;
+
+use super::RowSink;
+use crate::error::{Error, Result};
+use crate::pickle::State;
+use crate::schema::{Block, BlocksBuilder, Names, Symbol, Table, TraceEvent, TracesBuilder};
+
+/// Rows in a batch.
+pub(super) const BATCH_ROWS: usize = 256 * 1024;
+
+/// The machine's strings, as batches ask for them.
+pub(super) struct Texts<'a>(pub(super) &'a State);
+
+impl Names for Texts<'_> {
+    fn name(&self, symbol: Symbol) -> &str {
+        self.0.text(symbol.0)
+    }
+}
+
+/// The sink, and the rows of the two tables that are written while the file is read.
+pub(super) struct Output<'a> {
+    path: &'a Path,
+    sink: &'a mut dyn RowSink,
+    traces: TracesBuilder,
+    blocks: BlocksBuilder,
+    trace_count: i64,
+    block_count: i64,
+}
+
+impl<'a> Output<'a> {
+    pub(super) fn new(path: &'a Path, sink: &'a mut dyn RowSink) -> Self {
+        Self {
+            path,
+            sink,
+            traces: TracesBuilder::default(),
+            blocks: BlocksBuilder::default(),
+            trace_count: 0,
+            block_count: 0,
+        }
+    }
+
+    /// Adds an event and numbers it.
+    #[inline]
+    pub(super) fn trace(&mut self, state: &State, mut row: TraceEvent) -> Result<()> {
+        self.trace_count += 1;
+        row.id = self.trace_count;
+        self.traces.push(row);
+        if self.traces.len() < BATCH_ROWS { Ok(()) } else { self.flush_traces(state) }
+    }
+
+    /// Adds a block and numbers it.
+    pub(super) fn block(&mut self, state: &State, mut row: Block) -> Result<()> {
+        self.block_count += 1;
+        row.id = self.block_count;
+        self.blocks.push(row);
+        if self.blocks.len() < BATCH_ROWS { Ok(()) } else { self.flush_blocks(state) }
+    }
+
+    fn flush_traces(&mut self, state: &State) -> Result<()> {
+        let batch = self.traces.finish(&Texts(state));
+        self.write(&TraceEvent::TABLE, batch)
+    }
+
+    fn flush_blocks(&mut self, state: &State) -> Result<()> {
+        let batch = self.blocks.finish(&Texts(state));
+        self.write(&Block::TABLE, batch)
+    }
+
+    /// Hands a batch to the sink.
+    pub(super) fn write(
+        &mut self,
+        table: &'static Table,
+        batch: std::result::Result<RecordBatch, ArrowError>,
+    ) -> Result<()> {
+        let batch = batch.map_err(Error::store(self.path, "cannot build a batch of rows"))?;
+        if batch.num_rows() == 0 {
+            return Ok(());
+        }
+        self.sink.write(table, batch)
+    }
+
+    /// Writes what is left of events and blocks.
+    pub(super) fn flush(&mut self, state: &State) -> Result<()> {
+        self.flush_traces(state)?;
+        self.flush_blocks(state)
+    }
+
+    /// Events so far.
+    pub(super) fn trace_count(&self) -> i64 {
+        self.trace_count
+    }
+
+    /// Blocks so far.
+    pub(super) fn block_count(&self) -> i64 {
+        self.block_count
+    }
+}
