@@ -86,8 +86,7 @@ impl Engine {
                 .map_err(Error::store(path, "cannot read"))?;
         }
         engine.register_macros()?;
-        engine._store = Some(store);
-        Ok(engine)
+        Ok(Self { _store: Some(store), ..engine })
     }
 
     /// Answers queries over rows in memory; a table that is not among them is empty.

@@ -74,11 +74,11 @@ fn a_table_aligns_numbers_and_keeps_one_row_on_one_line() {
     assert_eq!(
         lines,
         [
-            r#"            size  share  name      frames"#,
+            "            size  share  name      frames",
             &format!("{}  {}  {}  {}", "-".repeat(16), "-".repeat(5), "-".repeat(8), "-".repeat(48)),
             r#"9007199254740993    0.1  a,"b"\nc  [{"name":"f\"","line":1},{"name":"g","line":-1}]"#,
-            r#"            NULL    NaN            []"#,
-            r#"              -5   NULL  NULL      []"#,
+            "            NULL    NaN            []",
+            "              -5   NULL  NULL      []",
         ]
     );
 }
