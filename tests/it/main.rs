@@ -12,6 +12,7 @@ mod catalog;
 mod ingest;
 mod layers;
 mod oracle;
+mod overview;
 mod pickle_writer;
 mod query;
 mod slt;
