@@ -256,6 +256,7 @@ fn running_out_of_space_leaves_the_old_result() {
             .output()
             .unwrap();
         fails(&output, "caused by");
+        assert!(stderr(&output).contains("/a.") && !stderr(&output).contains(".tmp-"), "{}", stderr(&output));
         assert!(bytes(&dir.path().join("a.npusnap")) == store);
         assert_eq!(events(&dir.path().join("a.db")), 50);
         assert_eq!(names(dir.path()), ["a.db", "a.npusnap", "a.pickle"]);
