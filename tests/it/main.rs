@@ -14,6 +14,7 @@ mod layers;
 mod oracle;
 mod pickle_writer;
 mod query;
+mod relations;
 mod slt;
 mod store;
 mod synth;
