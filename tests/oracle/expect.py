@@ -107,16 +107,15 @@ def md5(text: str) -> str:
 
 
 class Stacks:
-    """Call stacks by content, numbered by first appearance in the file."""
+    """Call stacks by content, numbered by the first list in the file that a row points to."""
 
     def __init__(self) -> None:
         self.texts: list[str] = []
-        self.referenced: set[int] = set()
         self._by_text: dict[str, int] = {}
         self._by_identity: dict[tuple[int, ...], int] = {}
 
-    def see(self, frames: Sequence[Mapping[str, Any]] | None) -> int | None:
-        """Number of a stack, without any row pointing to it yet; an empty list is no stack."""
+    def use(self, frames: Sequence[Mapping[str, Any]] | None) -> int | None:
+        """Number of a stack; an empty list is no stack."""
         if not frames:
             return None
         # Frame dicts are shared objects and outlive this walk, so their identities name the list's content.
@@ -129,13 +128,6 @@ class Stacks:
                 self.texts.append(text)
                 number = self._by_text[text] = len(self.texts)
             self._by_identity[identity] = number
-        return number
-
-    def use(self, frames: Sequence[Mapping[str, Any]] | None) -> int | None:
-        """Number of a stack that a row points to."""
-        number = self.see(frames)
-        if number is not None:
-            self.referenced.add(number)
         return number
 
     def number(self, text: str) -> int | None:
@@ -246,21 +238,16 @@ class Walk:
                 start += block["size"]
 
     def allocation(self, block: Mapping[str, Any]) -> tuple[Any, int | None]:
-        """Requested size and call stack: the block's own, else those of the first entry of its `history`."""
-        stacks = self.out.stacks
-        own: int | None = None
-        past: list[int | None] = []
-        for key, value in block.items():
-            if key == "frames":
-                own = stacks.use(value)
-            elif key == "history":
-                past = [stacks.see(entry.get("frames")) for entry in value]
+        """Requested size and call stack: the block's own, else those of the first entry of its `history`.
+
+        Further entries are of allocations that are no more: no row has a place for them.
+        """
         fallback = block["size"] if self.conventions.absent_block_request_is_size else None
         requested = block.get("requested_size", fallback)
-        if "frames" in block or not past:
-            return requested, own
+        if "frames" in block or not block.get("history"):
+            return requested, self.out.stacks.use(block.get("frames"))
         first = block["history"][0]
-        return first.get("real_size", requested), stacks.use(first.get("frames"))
+        return first.get("real_size", requested), self.out.stacks.use(first.get("frames"))
 
     def trace(self, device: int, trace: Sequence[Mapping[str, Any]]) -> None:
         """Rows of `traces` of one device."""
