@@ -15,6 +15,7 @@ mod oracle;
 mod overview;
 mod pickle_writer;
 mod query;
+mod relations;
 mod slt;
 mod store;
 mod synth;
