@@ -166,6 +166,9 @@ impl Error {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("free some space, or choose another folder with `-o DIR`".to_owned())
             }
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                Some("choose a folder that can be written with `-o DIR`".to_owned())
+            }
             _ => None,
         }
     }

@@ -50,7 +50,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     let engine = Engine::open(store, Options::default())?;
     let batches = engine.query(&sql)?;
     let mut sink = Sink::open(args.output.as_deref())?;
-    let limit = args.limit(sink.terminal_width());
+    let limit = args.limit(sink.is_terminal());
     let more = write(args.format, batches, limit, &mut sink)?;
     sink.finish()?;
     if more > 0 && !quiet {
@@ -76,10 +76,10 @@ impl Args {
         }
     }
 
-    fn limit(&self, terminal: Option<usize>) -> usize {
+    fn limit(&self, terminal: bool) -> usize {
         match (self.max_rows, self.format, terminal) {
             (Some(rows), ..) => rows,
-            (None, Format::Table, Some(_)) => SCREENFUL,
+            (None, Format::Table, true) => SCREENFUL,
             _ => usize::MAX,
         }
     }
@@ -87,9 +87,8 @@ impl Args {
 
 /// Writes at most `limit` rows, then counts the others.
 fn write(format: Format, batches: Batches<'_>, limit: usize, sink: &mut Sink) -> Result<usize> {
-    let schema = batches.schema().clone();
     let width = sink.terminal_width();
-    let mut writer = match RowWriter::new(format, &schema, width, &mut *sink) {
+    let mut writer = match RowWriter::new(format, batches.schema(), width, &mut *sink) {
         Ok(writer) => writer,
         Err(error) => return Err(sink.error(error)),
     };

@@ -11,13 +11,13 @@ const SHOWN: usize = 80;
 
 impl Engine {
     /// The error of a user's query, with the nearest name where there is no such table or macro.
-    pub(super) fn user_error(&self, sql: &str, source: DataFusionError) -> Error {
+    pub(super) fn user_error(&self, sql: &str, source: &DataFusionError) -> Error {
         if let Some(name) = self.unknown_relation(sql) {
             let known = self.relation_names();
             let nearest = nearest(&name, known.iter().map(String::as_str));
             return Error::Unknown { kind: "table or macro", name, nearest };
         }
-        Error::Query { relation: shortened(sql), source: source.into() }
+        query_error(&shortened(sql), source)
     }
 
     /// The first relation the query names that does not exist.
@@ -41,6 +41,16 @@ impl Engine {
         names.sort_unstable();
         names
     }
+}
+
+/// The error of a query, with the reason at the bottom of it: what is above says the same again, in more words.
+pub(super) fn query_error(relation: &str, source: &DataFusionError) -> Error {
+    let reason = match source.find_root() {
+        DataFusionError::Plan(reason) | DataFusionError::NotImplemented(reason) => reason.clone(),
+        DataFusionError::SQL(reason, _) => reason.to_string(),
+        root => root.strip_backtrace(),
+    };
+    Error::Query { relation: relation.to_owned(), source: reason.into() }
 }
 
 /// The query on one line, and not all of it if it is long.

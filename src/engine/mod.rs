@@ -38,6 +38,7 @@ pub use rows::{Cell, Row, Rows, cell, check, sql_type};
 pub use sql_macro::{ColumnDoc, Dialect, Param, SqlMacro, catalog, exported_views};
 pub use value::{SqlType, Value};
 
+use explain::query_error;
 use table_function::TableFunction;
 
 /// What an engine may use.
@@ -86,8 +87,7 @@ impl Engine {
                 .map_err(Error::store(path, "cannot read"))?;
         }
         engine.register_macros()?;
-        engine._store = Some(store);
-        Ok(engine)
+        Ok(Self { _store: Some(store), ..engine })
     }
 
     /// Answers queries over rows in memory; a table that is not among them is empty.
@@ -99,7 +99,7 @@ impl Engine {
         for table in TABLES {
             let batches = tables.remove(table.name).unwrap_or_default();
             let provider = MemTable::try_new(table.arrow(), vec![batches])
-                .map_err(|source| query_error(table.name, source))?;
+                .map_err(|source| query_error(table.name, &source))?;
             engine.register(table.name, Arc::new(provider))?;
         }
         engine.register_macros()?;
@@ -119,7 +119,7 @@ impl Engine {
             let schema = Arc::clone(frame.schema().inner());
             Ok(Rows { schema, batches: frame.collect().await? })
         };
-        self.runtime.block_on(run).map_err(|source| query_error(name, source))
+        self.runtime.block_on(run).map_err(|source| query_error(name, &source))
     }
 
     /// The relation that `R` reads, as typed rows.
@@ -140,7 +140,7 @@ impl Engine {
             let schema = Arc::clone(frame.schema().inner());
             Ok(Rows { schema, batches: frame.collect().await? })
         };
-        self.runtime.block_on(run).map_err(|source| query_error(R::RELATION, source))?.read()
+        self.runtime.block_on(run).map_err(|source| query_error(R::RELATION, &source))?.read()
     }
 
     /// Columns of a relation of `sql/` or of a table, without running anything.
@@ -152,11 +152,11 @@ impl Engine {
             let table = self.runtime.block_on(self.context.table(name));
             return table
                 .map(|frame| Arc::clone(frame.schema().inner()))
-                .map_err(|source| query_error(name, source));
+                .map_err(|source| query_error(name, &source));
         }
         let (definition, plan) = self.definition(name)?;
         let plan = table_function::bind(plan, definition, &definition.named(&[])?);
-        plan.map(|plan| Arc::clone(plan.schema().inner())).map_err(|source| query_error(name, source))
+        plan.map(|plan| Arc::clone(plan.schema().inner())).map_err(|source| query_error(name, &source))
     }
 
     /// Whether the relation that `R` reads has the columns that `R` says, without running anything.
@@ -179,7 +179,7 @@ impl Engine {
             let schema = Arc::clone(frame.schema().inner());
             Ok((schema, frame.execute_stream().await?))
         };
-        let (schema, stream) = self.runtime.block_on(run).map_err(|source| self.user_error(sql, source))?;
+        let (schema, stream) = self.runtime.block_on(run).map_err(|source| self.user_error(sql, &source))?;
         Ok(Batches { engine: self, sql: sql.to_owned(), schema, stream })
     }
 
@@ -187,7 +187,7 @@ impl Engine {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(options.partitions.max(1))
             .build()
-            .map_err(|source| query_error("start", DataFusionError::IoError(source)))?;
+            .map_err(|source| query_error("start", &DataFusionError::IoError(source)))?;
         let mut config = SessionConfig::new()
             .with_target_partitions(options.partitions.max(1))
             .with_information_schema(true)
@@ -200,13 +200,13 @@ impl Engine {
         let environment = RuntimeEnvBuilder::new()
             .with_memory_pool(Arc::new(pool))
             .build_arc()
-            .map_err(|source| query_error("start", source))?;
+            .map_err(|source| query_error("start", &source))?;
         let context = SessionContext::new_with_config_rt(config, environment);
         Ok(Self { runtime, context, macros: HashMap::new(), _store: None })
     }
 
     fn register(&self, name: &str, provider: Arc<dyn TableProvider>) -> Result<()> {
-        self.context.register_table(name, provider).map_err(|source| query_error(name, source))?;
+        self.context.register_table(name, provider).map_err(|source| query_error(name, &source))?;
         Ok(())
     }
 
@@ -218,9 +218,9 @@ impl Engine {
             let plan = self
                 .runtime
                 .block_on(state.create_logical_plan(definition.body))
-                .map_err(|source| query_error(name, source))?;
+                .map_err(|source| query_error(name, &source))?;
             let view = table_function::bind(&plan, &definition, &definition.unrestricted())
-                .map_err(|source| query_error(name, source))?;
+                .map_err(|source| query_error(name, &source))?;
             self.register(name, Arc::new(ViewTable::new(view, Some(definition.body.to_owned()))))?;
             let function = TableFunction::new(definition.clone(), plan.clone());
             self.context.register_udtf(name, Arc::new(function));
@@ -260,7 +260,7 @@ impl Iterator for Batches<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let batch = self.engine.runtime.block_on(self.stream.next())?;
-        Some(batch.map_err(|source| self.engine.user_error(&self.sql, source)))
+        Some(batch.map_err(|source| self.engine.user_error(&self.sql, &source)))
     }
 }
 
@@ -276,8 +276,4 @@ fn view_schema(table: &Table) -> Schema {
         })
         .collect();
     Schema::new(fields)
-}
-
-fn query_error(relation: &str, source: DataFusionError) -> Error {
-    Error::Query { relation: relation.to_owned(), source: source.into() }
 }

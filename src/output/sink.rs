@@ -1,6 +1,6 @@
 //! Where bytes of a result go, so that a file never stands half written under its name.
 
-use std::io::{self, BufWriter, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -65,10 +65,18 @@ impl Sink {
         }
     }
 
-    /// Columns of the terminal that shows the result; none where it is a file or a pipe.
+    /// Whether a person sees the result at once.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        matches!(self, Self::Stdout(_)) && io::stdout().is_terminal()
+    }
+
+    /// Columns of the terminal that shows the result; none where it is a file or a pipe, or does not tell.
     #[must_use]
     pub fn terminal_width(&self) -> Option<usize> {
-        let Self::Stdout(_) = self else { return None };
+        if !self.is_terminal() {
+            return None;
+        }
         terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0))
     }
 }

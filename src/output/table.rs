@@ -49,14 +49,13 @@ impl Table {
             for column in columns.iter_mut() {
                 cells.push(column.text(row)?.map_or_else(|| "NULL".to_owned(), |text| printable(&text)));
             }
-            match &self.widths {
-                Some(widths) => self.line(&cells, widths, out)?,
-                None => {
-                    self.rows.push(cells);
-                    if self.rows.len() == MEASURED {
-                        self.start(out)?;
-                    }
-                }
+            if let Some(widths) = &self.widths {
+                self.line(&cells, widths, out)?;
+                continue;
+            }
+            self.rows.push(cells);
+            if self.rows.len() == MEASURED {
+                self.start(out)?;
             }
         }
         Ok(())
@@ -161,9 +160,9 @@ fn printable(text: &str) -> String {
     }
     text.chars().fold(String::with_capacity(text.len()), |mut safe, symbol| {
         if symbol.is_control() {
-            safe.extend(symbol.escape_default())
+            safe.extend(symbol.escape_default());
         } else {
-            safe.push(symbol)
+            safe.push(symbol);
         }
         safe
     })

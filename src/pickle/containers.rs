@@ -19,30 +19,60 @@ pub(super) fn open_dict(state: &mut State) -> Result<(), PickleErrorKind> {
         Value::Node(node) => Value::OpenDict(node),
         other => other,
     };
-    state.has_open_dicts = true;
+    state.has_open = true;
     state.push(value)
 }
 
-/// Hands the dicts from `from` on to the sink that were filled item by item: something is about to take them, so they are
-/// complete.
-pub(super) fn close_open_dicts<S: Sink>(
+/// Hands the containers from `from` on to the sink that were filled in several steps: something is about to take them, so
+/// they are complete.
+pub(super) fn close_open<S: Sink>(
     state: &mut State,
     sink: &mut S,
     from: usize,
 ) -> Result<(), Stop<S::Error>> {
-    if !state.has_open_dicts {
+    if !state.has_open {
         return Ok(());
     }
     for at in from..state.stack.len() {
-        let Some(Value::OpenDict(node)) = state.at(at) else { continue };
-        let items = state.tree.get(node).map(|(_, items)| items.to_vec()).unwrap_or_default();
-        let closed = sink.dict(state, at, &items).map_err(Stop::Sink)?;
-        if closed.is_some() {
-            state.tree.drop_from(node);
-        }
-        state.replace(at, closed.unwrap_or(Value::Node(node)));
+        close_at(state, sink, at)?;
     }
     Ok(())
+}
+
+/// Hands the container at `at` on, if it was filled in several steps.
+fn close_at<S: Sink>(state: &mut State, sink: &mut S, at: usize) -> Result<(), Stop<S::Error>> {
+    let Some(Value::OpenDict(node) | Value::OpenList(node)) = state.at(at) else { return Ok(()) };
+    let Some((kind, items)) = state.tree.get(node).map(|(kind, items)| (kind, items.to_vec())) else {
+        state.replace(at, Value::Opaque);
+        return Ok(());
+    };
+    let closed = match kind {
+        NodeKind::Dict => sink.dict(state, at, &items),
+        NodeKind::List | NodeKind::Tuple => sink.list(state, &items),
+    };
+    let closed = closed.map_err(Stop::Sink)?;
+    if closed.is_some() {
+        state.tree.drop_from(node);
+    }
+    state.replace(at, closed.unwrap_or(Value::Node(node)));
+    Ok(())
+}
+
+/// Pushes what the memo has under `index`. An open container that is referred to is complete: no pickler fills it further.
+pub(super) fn get<S: Sink>(state: &mut State, sink: &mut S, index: u64) -> Result<(), Stop<S::Error>> {
+    if state.has_open
+        && let Some(at) = state.open_at(index)
+    {
+        close_at(state, sink, at)?;
+    }
+    Ok(state.get(index)?)
+}
+
+/// Pushes the top of the stack a second time.
+pub(super) fn duplicate<S: Sink>(state: &mut State, sink: &mut S) -> Result<(), Stop<S::Error>> {
+    let top = state.below_top(0, "DUP")?;
+    close_at(state, sink, top)?;
+    Ok(state.duplicate(top)?)
 }
 
 /// Appends what stands from `from` on to the list at `target`; with a mark, `from` is the mark.
@@ -66,9 +96,6 @@ pub(super) fn append<S: Sink>(
     let grown = grow(state, sink, list, &items, opcode);
     state.taken = items;
     state.replace(target, grown?);
-    if state.stack.len() == target + 1 {
-        state.join_taken();
-    }
     Ok(())
 }
 
@@ -100,27 +127,45 @@ fn grow<S: Sink>(
         _ => {}
     }
     match list {
-        Value::EmptyList | Value::Kept { .. } => {
-            if let Some(value) = sink.list(state, list, items).map_err(Stop::Sink)? {
-                return Ok(value);
-            }
-            if list == Value::EmptyList {
-                return Ok(state.tree.add(NodeKind::List, items)?);
+        Value::EmptyList if opcode == "APPENDS" && items.len() < FULL_BATCH => {
+            match sink.list(state, items).map_err(Stop::Sink)? {
+                Some(value) => Ok(value),
+                None => Ok(state.tree.add(NodeKind::List, items)?),
             }
         }
+        Value::EmptyList => Ok(open_list(state, items)?),
+        Value::Kept { .. } => match sink.reopen(list) {
+            Some(mut begun) => {
+                begun.extend_from_slice(items);
+                Ok(open_list(state, &begun)?)
+            }
+            None => Err(PickleErrorKind::WrongTarget { opcode, found: list.describe() }.into()),
+        },
         Value::TakenList { kind, count } => {
             let mut mixed = vec![Value::Taken { kind, count }];
             mixed.extend_from_slice(items);
-            return Ok(state.tree.add(NodeKind::List, &mixed)?);
+            Ok(state.tree.add(NodeKind::List, &mixed)?)
         }
-        Value::Node(node) if matches!(state.tree.get(node), None | Some((NodeKind::List, _))) => {
+        Value::Node(node) | Value::OpenList(node)
+            if matches!(state.tree.get(node), None | Some((NodeKind::List, _))) =>
+        {
             state.tree.extend(node, items)?;
-            return Ok(list);
+            Ok(list)
         }
-        Value::Opaque => return Ok(Value::Opaque),
-        _ => {}
+        Value::Opaque => Ok(Value::Opaque),
+        _ => Err(PickleErrorKind::WrongTarget { opcode, found: list.describe() }.into()),
     }
-    Err(PickleErrorKind::WrongTarget { opcode, found: list.describe() }.into())
+}
+
+/// Items in a batch of CPython's pickler: behind a full one, more may come.
+const FULL_BATCH: usize = 1000;
+
+fn open_list(state: &mut State, items: &[Value]) -> Result<Value, PickleErrorKind> {
+    state.has_open = true;
+    Ok(match state.tree.add(NodeKind::List, items)? {
+        Value::Node(node) => Value::OpenList(node),
+        other => other,
+    })
 }
 
 /// Gives the dict at `target` what stands above the mark at `mark`.
@@ -192,7 +237,7 @@ pub(super) fn set_item(state: &mut State, target: usize) -> Result<(), PickleErr
     let items = std::mem::take(&mut state.taken);
     let filled = match dict {
         Value::EmptyDict { .. } => {
-            state.has_open_dicts = true;
+            state.has_open = true;
             state.tree.add(NodeKind::Dict, &items).map(|value| match value {
                 Value::Node(node) => Value::OpenDict(node),
                 other => other,

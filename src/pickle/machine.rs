@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::containers::{append, close_open_dicts, set_item, set_items};
+use super::containers::{append, close_open, get, set_item, set_items};
 use super::error::{Lookalike, PickleError, PickleErrorKind, is_text};
 use super::reader::Reader;
 use super::state::State;
@@ -23,13 +23,16 @@ pub trait Sink {
     /// The dict cannot be what its place says it must be.
     fn dict(&mut self, state: &mut State, at: usize, items: &[Value]) -> Result<Option<Value>, Self::Error>;
 
-    /// A list that is `list` so far gets more items. Returns what stands for it from now on; `None` leaves it to the
-    /// machine.
+    /// A list has got its items. Returns the [`Value::Kept`] that stands for it from now on; `None` leaves it to the
+    /// machine to keep it as a node.
     ///
     /// # Errors
     /// The list cannot be what its place says it must be.
-    fn list(&mut self, state: &mut State, list: Value, items: &[Value])
-    -> Result<Option<Value>, Self::Error>;
+    fn list(&mut self, state: &mut State, items: &[Value]) -> Result<Option<Value>, Self::Error>;
+
+    /// The items of a list that [`list`](Self::list) has made a [`Value::Kept`] of, because it gets more of them. `None` if
+    /// it is no list.
+    fn reopen(&self, list: Value) -> Option<Vec<Value>>;
 }
 
 /// What stops a step: the pickle itself, or the sink.
@@ -130,8 +133,8 @@ impl<R: Read> Machine<R> {
         let state = &mut self.state;
         let reader = &mut self.reader;
         match opcode {
-            op::BINGET => state.get(u64::from(u8::from_le_bytes(reader.array("BINGET")?)))?,
-            op::LONG_BINGET => state.get(u64::from(u32::from_le_bytes(reader.array("LONG_BINGET")?)))?,
+            op::BINGET => get(state, sink, u64::from(u8::from_le_bytes(reader.array("BINGET")?)))?,
+            op::LONG_BINGET => get(state, sink, u64::from(u32::from_le_bytes(reader.array("LONG_BINGET")?)))?,
             op::MEMOIZE => state.memoize()?,
             op::BINPUT => state.put(u64::from(u8::from_le_bytes(reader.array("BINPUT")?)), "BINPUT")?,
             op::LONG_BINPUT => {
@@ -159,24 +162,24 @@ impl<R: Read> Machine<R> {
                 let mark = state.unmark("APPENDS")?;
                 let target =
                     mark.checked_sub(1).ok_or(PickleErrorKind::StackUnderflow { opcode: "APPENDS" })?;
-                close_open_dicts(state, sink, mark + 1)?;
+                close_open(state, sink, mark + 1)?;
                 append(state, sink, target, mark, "APPENDS")?;
             }
             op::APPEND => {
                 let target = state.below_top(1, "APPEND")?;
-                close_open_dicts(state, sink, target + 1)?;
+                close_open(state, sink, target + 1)?;
                 append(state, sink, target, target + 1, "APPEND")?;
             }
             op::SETITEMS => {
                 let mark = state.unmark("SETITEMS")?;
                 let target =
                     mark.checked_sub(1).ok_or(PickleErrorKind::StackUnderflow { opcode: "SETITEMS" })?;
-                close_open_dicts(state, sink, mark + 1)?;
+                close_open(state, sink, mark + 1)?;
                 set_items(state, sink, target, mark)?;
             }
             op::SETITEM => {
                 let target = state.below_top(2, "SETITEM")?;
-                close_open_dicts(state, sink, target + 1)?;
+                close_open(state, sink, target + 1)?;
                 set_item(state, target)?;
             }
             op::SHORT_BINUNICODE => {
@@ -189,7 +192,7 @@ impl<R: Read> Machine<R> {
             }
             op::TUPLE2 => {
                 let from = state.below_top(1, "TUPLE2")?;
-                close_open_dicts(state, sink, from)?;
+                close_open(state, sink, from)?;
                 state.tuple(from)?;
             }
             op::FRAME => reader.skip(8, "FRAME")?,
@@ -220,7 +223,7 @@ impl<R: Read> Machine<R> {
             let count = u64::try_from(self.state.stack.len()).unwrap_or(u64::MAX);
             return Err(self.error(PickleErrorKind::UnfinishedStop(count)).into());
         }
-        close_open_dicts(&mut self.state, sink, 0).map_err(|stop| self.explain(stop, false))?;
+        close_open(&mut self.state, sink, 0).map_err(|stop| self.explain(stop, false))?;
         let offset = self.reader.offset();
         let trailing = self.reader.drain().map_err(|kind| self.error(kind))?;
         self.state.take_from(0);

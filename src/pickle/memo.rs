@@ -148,7 +148,7 @@ impl Memo {
         match value {
             Value::Text(id) => Entry::text(id),
             Value::Pair(id) => Entry::pair(id),
-            Value::Node(id) | Value::OpenDict(id) => Entry::tagged(NODE, id),
+            Value::Node(id) | Value::OpenDict(id) | Value::OpenList(id) => Entry::tagged(NODE, id),
             Value::EmptyList => Entry::tagged(EMPTY_LIST, 0),
             Value::EmptyDict { .. } => Entry::tagged(EMPTY_DICT, 0),
             Value::Kept { kind, id } => Entry::kept(kind, id),

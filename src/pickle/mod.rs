@@ -43,6 +43,6 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { stack: 1 << 22, depth: 100, tree_values: 1 << 20, text_bytes: 1 << 28 }
+        Self { stack: 1 << 22, depth: 100, tree_values: 1 << 20, text_bytes: 1 << 26 }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::containers::{append, check_even, close_open_dicts, open_dict};
+use super::containers::{append, check_even, close_open, duplicate, get, open_dict};
 use super::error::PickleErrorKind;
 use super::machine::{Machine, Sink, Stop};
 use super::value::Value;
@@ -60,7 +60,7 @@ impl<R: Read> Machine<R> {
                     op::TUPLE3 => state.below_top(2, "TUPLE3")?,
                     _ => state.unmark("TUPLE")? + 1,
                 };
-                close_open_dicts(state, sink, from)?;
+                close_open(state, sink, from)?;
                 state.tuple(from)?;
                 if opcode == op::TUPLE {
                     // The tuple stands above its mark, which is gone from `marks`.
@@ -73,28 +73,28 @@ impl<R: Read> Machine<R> {
                 let mark = state.unmark("POP_MARK")?;
                 state.take_from(mark);
             }
-            op::DUP => state.duplicate()?,
+            op::DUP => duplicate(state, sink)?,
             op::LIST => {
                 let mark = state.unmark("LIST")?;
                 state.replace(mark, Value::EmptyList);
-                close_open_dicts(state, sink, mark + 1)?;
+                close_open(state, sink, mark + 1)?;
                 append(state, sink, mark, mark + 1, "LIST")?;
             }
             op::DICT => {
                 let mark = state.unmark("DICT")?;
-                close_open_dicts(state, sink, mark + 1)?;
+                close_open(state, sink, mark + 1)?;
                 state.take_from(mark + 1);
                 state.stack.truncate(mark);
                 check_even(&state.taken, "DICT")?;
                 open_dict(state)?;
             }
-            _ => self.protocol_zero(opcode)?,
+            _ => self.protocol_zero(sink, opcode)?,
         }
         Ok(())
     }
 
     /// Opcodes with a line of text as argument; then everything that is refused.
-    fn protocol_zero<E>(&mut self, opcode: u8) -> Result<(), Stop<E>> {
+    fn protocol_zero<S: Sink>(&mut self, sink: &mut S, opcode: u8) -> Result<(), Stop<S::Error>> {
         let limit = usize::try_from(self.state.limits.text_bytes).unwrap_or(usize::MAX);
         let state = &mut self.state;
         let reader = &mut self.reader;
@@ -125,7 +125,7 @@ impl<R: Read> Machine<R> {
             }
             op::GET => {
                 let index = number::from_index_line("GET", reader.line(limit, "GET")?)?;
-                state.get(index)?;
+                get(state, sink, index)?;
             }
             op::PUT => {
                 let index = number::from_index_line("PUT", reader.line(limit, "PUT")?)?;

@@ -32,8 +32,8 @@ pub struct State {
     pub(super) offset: u64,
     /// Values taken off the stack by the opcode that is carried out.
     pub(super) taken: Vec<Value>,
-    /// Whether any dict was ever filled item by item.
-    pub(super) has_open_dicts: bool,
+    /// Whether any container was ever filled in several steps.
+    pub(super) has_open: bool,
     /// The protocol the pickle names; none does below 2.
     pub(super) named_protocol: Option<u8>,
     /// Whether a container opcode that protocol 0 lacks was seen.
@@ -63,7 +63,7 @@ impl State {
             limits,
             offset: 0,
             taken: Vec::new(),
-            has_open_dicts: false,
+            has_open: false,
             named_protocol: None,
             is_binary: false,
         }
@@ -253,7 +253,10 @@ impl State {
     pub(super) fn put(&mut self, index: u64, opcode: &'static str) -> Checked<()> {
         let top = self.below_top(0, opcode)?;
         let Some(slot) = self.stack.get_mut(top) else { return Ok(()) };
-        let is_open = matches!(slot.value, Value::EmptyList | Value::EmptyDict { .. } | Value::OpenDict(_));
+        let is_open = matches!(
+            slot.value,
+            Value::EmptyList | Value::EmptyDict { .. } | Value::OpenList(_) | Value::OpenDict(_)
+        );
         let entry = if is_open && slot.memo == NOT_MEMOIZED {
             slot.memo = u32::try_from(index).unwrap_or(FROZEN);
             Entry::open(position(top))
@@ -285,13 +288,18 @@ impl State {
         Ok(())
     }
 
+    /// Where on the stack the open container is that the memo has under `index`.
+    pub(super) fn open_at(&self, index: u64) -> Option<usize> {
+        match self.memo.get(index) {
+            Remembered::Open(position) => usize::try_from(position).ok(),
+            _ => None,
+        }
+    }
+
     fn freeze(&mut self, index: u64, position: u32) -> Checked<Value> {
         let memo = u32::try_from(index).map_err(|_| PickleErrorKind::MissingMemo(index))?;
         let slot = usize::try_from(position).ok().and_then(|at| self.stack.get_mut(at));
         let slot = slot.filter(|slot| slot.memo == memo).ok_or(PickleErrorKind::MissingMemo(index))?;
-        if let Value::OpenDict(node) = slot.value {
-            slot.value = Value::Node(node);
-        }
         let value = slot.value;
         if matches!(value, Value::Taken { .. } | Value::TakenList { .. }) {
             return Err(PickleErrorKind::TakenMemo(index));
@@ -310,23 +318,17 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn duplicate(&mut self) -> Checked<()> {
-        let top = self.below_top(0, "DUP")?;
+    /// Pushes the value at `top` a second time; neither may change any more.
+    pub(super) fn duplicate(&mut self, top: usize) -> Checked<()> {
         let Some(slot) = self.stack.get_mut(top) else { return Ok(()) };
-        let value = slot.value;
+        let (value, memo) = (slot.value, slot.memo);
         if matches!(value, Value::Taken { .. } | Value::TakenList { .. }) {
             return Err(PickleErrorKind::WrongTarget { opcode: "DUP", found: value.describe() });
         }
-        if let Value::OpenDict(node) = value {
-            slot.value = Value::Node(node);
-        }
-        if slot.memo < FROZEN {
-            let (memo, value) = (slot.memo, slot.value);
+        slot.memo = FROZEN;
+        if memo < FROZEN {
             self.memo.settle(memo, position(top), value);
         }
-        let Some(slot) = self.stack.get_mut(top) else { return Ok(()) };
-        slot.memo = FROZEN;
-        let value = slot.value;
         self.push(value)?;
         if let Some(slot) = self.stack.last_mut() {
             slot.memo = FROZEN;

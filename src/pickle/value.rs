@@ -28,6 +28,8 @@ pub enum Value {
     },
     /// A dict that gets its items one by one, as protocol 0 writes them; complete when something takes it.
     OpenDict(u32),
+    /// A list that gets its items in several steps; complete when something takes it.
+    OpenList(u32),
     /// A small list, tuple or dict in [`State::tree`](super::State::tree).
     Node(u32),
     /// Something the sink made of a container and keeps.
@@ -71,6 +73,7 @@ impl Value {
             Self::Text(_) => "a string",
             Self::Pair(_) => "a tuple",
             Self::EmptyList => "an empty list",
+            Self::OpenList(_) => "a list",
             Self::EmptyDict { .. } => "an empty dict",
             Self::OpenDict(_) | Self::Taken { .. } => "a dict",
             Self::Node(_) => "a list, tuple or dict",

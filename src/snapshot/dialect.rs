@@ -72,10 +72,10 @@ impl<'a> Evidence<'a> {
         self.actions >> (action - words::ALLOC) & 1 != 0
     }
 
-    /// The verdict. The order matters: what only one producer does comes before what both might do.
+    /// The verdict. What only one producer writes comes before what both might do.
     pub(super) fn producer(&self) -> Producer {
-        let sure_npu = self.npu_frame || self.did(words::WORKSPACE_SNAPSHOT);
-        let sure_cuda = self.top.settings
+        let workspace = self.did(words::WORKSPACE_SNAPSHOT);
+        let cuda = self.top.settings
             || self.top.annotations
             || self.top.host
             || self.has(has::TIME_US | has::COMPILE_CONTEXT | has::USER_METADATA)
@@ -83,9 +83,10 @@ impl<'a> Evidence<'a> {
             || self.did(words::USER_DEFINED)
             || self.seen.history
             || self.seen.default_stream;
-        // On CUDA the default stream is 0, which torch_npu's never is.
-        let is_npu = sure_npu || !sure_cuda;
-        let is_guess = !sure_npu && !sure_cuda && !self.has_segments;
+        // On CUDA the default stream is 0, which torch_npu's never is. Frames in torch_npu come last: they say what is
+        // installed, the fields say who wrote.
+        let is_npu = workspace || !cuda;
+        let is_guess = is_npu && !workspace && !self.npu_frame && !self.has_segments;
         let name = if is_npu { self.npu_release() } else { self.torch_release() };
         let writer = if self.from_cpp { "C++ pickler" } else { "CPython pickle" };
         Producer {

@@ -99,7 +99,7 @@ pub(super) fn found(state: &State, value: Value) -> String {
         Value::Wide(number) => format!("the integer {number}"),
         Value::Float(number) => format!("the float {number}"),
         Value::Text(id) => format!("the string `{}`", shortened(state.text(id))),
-        Value::Node(node) | Value::OpenDict(node) => match state.tree().get(node) {
+        Value::Node(node) | Value::OpenDict(node) | Value::OpenList(node) => match state.tree().get(node) {
             Some((NodeKind::Dict, items)) => keys_of(state, items),
             Some((kind, items)) => {
                 let name = if kind == NodeKind::List { "a list" } else { "a tuple" };

@@ -4,7 +4,8 @@ use super::devices::HOST;
 use super::dialect::{Evidence, Producer};
 use super::fault::Fault;
 use super::import::Import;
-use super::output::{BATCH_ROWS, Texts};
+use super::output::{BATCH_ROWS, BATCH_TEXT, Texts};
+use super::stacks::TooLarge;
 use super::stats::Severity;
 use super::top::Top;
 use super::{Summary, words};
@@ -65,12 +66,20 @@ impl Import<'_> {
     }
 
     fn write_call_stacks(&mut self, state: &State) -> Result<(), Fault> {
+        self.stacks.check_sizes().map_err(|TooLarge| Fault::Shape {
+            at: "frames".to_owned(),
+            expected: "call stacks of at most 256 MiB, and 16 GiB in all".to_owned(),
+            found: "more".to_owned(),
+        })?;
         let mut builder = CallStacksBuilder::default();
+        let mut text = 0;
         for row in 1..=self.stacks.row_count() {
             if let Some(stack) = self.stacks.call_stack(state, row) {
+                text += stack.frames_json.len();
                 builder.push(stack);
             }
-            if builder.len() >= STACK_BATCH_ROWS {
+            if builder.len() >= STACK_BATCH_ROWS || text >= BATCH_TEXT {
+                text = 0;
                 self.output.write(&CallStack::TABLE, builder.finish(&Texts(state)))?;
             }
         }
@@ -87,10 +96,13 @@ impl Import<'_> {
 
     fn write_segments(&mut self, state: &State) -> Result<(), Fault> {
         let mut builder = SegmentsBuilder::default();
+        let mut text = 0;
         for facts in std::mem::take(&mut self.segments.rows) {
             let device_id = self.devices.id(facts.row.device_id).unwrap_or_default();
+            text += facts.row.segment_type.map_or(0, |name| state.text(name.0).len());
             builder.push(Segment { device_id, ..facts.row });
-            if builder.len() >= BATCH_ROWS {
+            if builder.len() >= BATCH_ROWS || text >= BATCH_TEXT {
+                text = 0;
                 self.output.write(&Segment::TABLE, builder.finish(&Texts(state)))?;
             }
         }
@@ -99,20 +111,23 @@ impl Import<'_> {
 
     fn write_annotations(&mut self, state: &State) -> Result<(), Fault> {
         let mut builder = AnnotationsBuilder::default();
-        let mut unplaced = 0;
+        let (mut unplaced, mut text) = (0, 0);
         for annotated in std::mem::take(&mut self.annotations) {
             let device_id = annotated.device.and_then(|index| self.devices.id(index));
             unplaced += i64::from(device_id.is_none());
             let at = annotated.device.zip(annotated.time_us);
-            let text = |id: Option<u32>| id.map(|id| state.text(id).to_owned());
+            let owned = |id: Option<u32>| id.map(|id| state.text(id).to_owned());
+            let (stage, name) = (owned(annotated.stage), owned(annotated.name));
+            text += [&stage, &name].into_iter().flatten().map(String::len).sum::<usize>();
             builder.push(Annotation {
                 device_id,
-                stage: text(annotated.stage),
-                name: text(annotated.name),
+                stage,
+                name,
                 time_us: annotated.time_us,
                 trace_index: at.and_then(|(device, time)| self.lists.event_at(device, time)),
             });
-            if builder.len() >= BATCH_ROWS {
+            if builder.len() >= BATCH_ROWS || text >= BATCH_TEXT {
+                text = 0;
                 self.output.write(&Annotation::TABLE, builder.finish(&Texts(state)))?;
             }
         }

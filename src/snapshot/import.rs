@@ -9,9 +9,9 @@ use super::event::Event;
 use super::fault::{Fault, keys_of};
 use super::lists::Lists;
 use super::output::Output;
-use super::place::{Place, place_of};
+use super::place::{LastList, Place, place_of};
 use super::segment::Segments;
-use super::stacks::Stacks;
+use super::stacks::{Stacks, TooLarge};
 use super::stats::Stats;
 use super::{
     ANNOTATION, BLOCK, EVENT, FRAME, FRAME_STACK, HOST_EVENT, HOST_SEGMENT, RowSink, SEGMENT, words,
@@ -27,6 +27,7 @@ pub(super) struct Import<'a> {
     pub(super) segments: Segments,
     pub(super) annotations: Vec<Annotated>,
     pub(super) stats: Stats,
+    last_list: LastList,
     events: &'a Cell<u64>,
 }
 
@@ -40,6 +41,7 @@ impl<'a> Import<'a> {
             segments: Segments::default(),
             annotations: Vec::new(),
             stats: Stats::default(),
+            last_list: LastList::default(),
             events,
         }
     }
@@ -98,8 +100,13 @@ impl Sink for Import<'_> {
     type Error = Fault;
 
     fn dict(&mut self, state: &mut State, at: usize, items: &[Value]) -> Result<Option<Value>, Fault> {
-        let Some(place) = place_of(state, at) else {
-            let frame = if at == 0 { None } else { self.stacks.frame(state, items) };
+        let Some(place) = place_of(state, at, &mut self.last_list) else {
+            let frame = if at == 0 { Ok(None) } else { self.stacks.frame(state, items) };
+            let frame = frame.map_err(|TooLarge| Fault::Shape {
+                at: format!("frame that ends at byte {}", state.offset()),
+                expected: "a frame of at most 1 MiB, and at most 2^28 of them".to_owned(),
+                found: "more".to_owned(),
+            })?;
             return Ok(frame.map(|id| Value::Kept { kind: FRAME, id }));
         };
         let kind = match place {
@@ -133,12 +140,12 @@ impl Sink for Import<'_> {
         Ok(Some(taken(kind)))
     }
 
-    fn list(&mut self, _state: &mut State, list: Value, items: &[Value]) -> Result<Option<Value>, Fault> {
-        let begun = match list {
-            Value::EmptyList => None,
-            Value::Kept { kind: FRAME_STACK, id } => Some(id),
-            _ => return Ok(None),
-        };
-        Ok(self.stacks.stack(begun, items).map(|id| Value::Kept { kind: FRAME_STACK, id }))
+    fn list(&mut self, _state: &mut State, items: &[Value]) -> Result<Option<Value>, Fault> {
+        Ok(self.stacks.stack(items).map(|id| Value::Kept { kind: FRAME_STACK, id }))
+    }
+
+    fn reopen(&self, list: Value) -> Option<Vec<Value>> {
+        let Value::Kept { kind: FRAME_STACK, id } = list else { return None };
+        Some(self.stacks.frames_of(id).iter().map(|id| Value::Kept { kind: FRAME, id: *id }).collect())
     }
 }

@@ -12,6 +12,8 @@ use crate::schema::{Block, BlocksBuilder, Names, Symbol, Table, TraceEvent, Trac
 
 /// Rows in a batch.
 pub(super) const BATCH_ROWS: usize = 256 * 1024;
+/// Bytes of text in a batch. Arrow's offsets have 31 bits, and a batch is held in memory more than once.
+pub(super) const BATCH_TEXT: usize = 64 * 1024 * 1024;
 
 /// The machine's strings, as batches ask for them.
 pub(super) struct Texts<'a>(pub(super) &'a State);
@@ -30,6 +32,10 @@ pub(super) struct Output<'a> {
     blocks: BlocksBuilder,
     trace_count: i64,
     block_count: i64,
+    /// Bytes of text in the batch of events, and the strings of the last event, which most often are those of the next.
+    trace_text: usize,
+    last_texts: [Option<Symbol>; 3],
+    block_text: usize,
 }
 
 impl<'a> Output<'a> {
@@ -41,6 +47,9 @@ impl<'a> Output<'a> {
             blocks: BlocksBuilder::default(),
             trace_count: 0,
             block_count: 0,
+            trace_text: 0,
+            last_texts: [None; 3],
+            block_text: 0,
         }
     }
 
@@ -49,24 +58,39 @@ impl<'a> Output<'a> {
     pub(super) fn trace(&mut self, state: &State, mut row: TraceEvent) -> Result<()> {
         self.trace_count += 1;
         row.id = self.trace_count;
+        let texts = [Some(row.action), row.compile_context, row.user_metadata];
+        if texts != self.last_texts {
+            self.last_texts = texts;
+            self.trace_text += texts.iter().flatten().map(|text| state.text(text.0).len()).sum::<usize>();
+        }
         self.traces.push(row);
-        if self.traces.len() < BATCH_ROWS { Ok(()) } else { self.flush_traces(state) }
+        if self.traces.len() < BATCH_ROWS && self.trace_text < BATCH_TEXT {
+            return Ok(());
+        }
+        self.flush_traces(state)
     }
 
     /// Adds a block and numbers it.
     pub(super) fn block(&mut self, state: &State, mut row: Block) -> Result<()> {
         self.block_count += 1;
         row.id = self.block_count;
+        self.block_text += state.text(row.state.0).len();
         self.blocks.push(row);
-        if self.blocks.len() < BATCH_ROWS { Ok(()) } else { self.flush_blocks(state) }
+        if self.blocks.len() < BATCH_ROWS && self.block_text < BATCH_TEXT {
+            return Ok(());
+        }
+        self.flush_blocks(state)
     }
 
     fn flush_traces(&mut self, state: &State) -> Result<()> {
+        self.trace_text = 0;
+        self.last_texts = [None; 3];
         let batch = self.traces.finish(&Texts(state));
         self.write(&TraceEvent::TABLE, batch)
     }
 
     fn flush_blocks(&mut self, state: &State) -> Result<()> {
+        self.block_text = 0;
         let batch = self.blocks.finish(&Texts(state));
         self.write(&Block::TABLE, batch)
     }

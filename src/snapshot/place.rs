@@ -27,8 +27,19 @@ pub(super) enum Place {
     Annotation,
 }
 
-/// Lists of events there can be before the open one in the same batch; bounds the search below.
-const MOST_LISTS: usize = 4096;
+/// Lists of events there can be before the open one in the same batch; bounds the search for their beginning. CPython's
+/// batches hold 1000.
+const MOST_LISTS: usize = 1024;
+
+/// The list of events that was found last: the next event most often stands in the same.
+#[derive(Debug, Default)]
+pub(super) struct LastList {
+    list: usize,
+    outer: usize,
+    /// Items of the outer list; they grow when the list is done.
+    length: usize,
+    device: i64,
+}
 
 fn is_dict(state: &State, at: usize) -> bool {
     match state.at(at) {
@@ -42,7 +53,7 @@ fn is_dict(state: &State, at: usize) -> bool {
 fn list_length(state: &State, at: usize) -> Option<usize> {
     match state.at(at)? {
         Value::EmptyList => Some(0),
-        Value::Node(node) => match state.tree().get(node)? {
+        Value::Node(node) | Value::OpenList(node) => match state.tree().get(node)? {
             (NodeKind::List, items) => Some(items.len()),
             _ => None,
         },
@@ -82,10 +93,12 @@ fn list_of(state: &State, dict: usize) -> Option<usize> {
 }
 
 /// What the dict at `dict` is; `None` if it stands nowhere a row does.
-pub(super) fn place_of(state: &State, dict: usize) -> Option<Place> {
+pub(super) fn place_of(state: &State, dict: usize, last: &mut LastList) -> Option<Place> {
     let list = list_of(state, dict)?;
     let Some(key) = list.checked_sub(1) else { return Some(Place::Segment) };
-    let Some(Value::Text(word)) = state.at(key) else { return event_list(state, list) };
+    let Some(Value::Text(word)) = state.at(key) else {
+        return event_list(state, list, last);
+    };
     match word {
         words::SEGMENTS if is_top_key(state, key) => Some(Place::Segment),
         words::HOST_SEGMENTS if is_top_key(state, key) => Some(Place::HostSegment),
@@ -111,7 +124,13 @@ fn place_of_segment(state: &State, segment: usize) -> Option<Place> {
 }
 
 /// The number of the list at `list` under `device_traces`.
-fn event_list(state: &State, list: usize) -> Option<Place> {
+fn event_list(state: &State, list: usize, last: &mut LastList) -> Option<Place> {
+    if list == last.list
+        && state.at(last.outer.checked_sub(1)?)? == Value::Text(words::DEVICE_TRACES)
+        && list_length(state, last.outer) == Some(last.length)
+    {
+        return Some(Place::Event(last.device));
+    }
     let mut below = list.checked_sub(1)?;
     for siblings in 0..MOST_LISTS {
         let (outer, position) = match state.at(below)? {
@@ -126,7 +145,10 @@ fn event_list(state: &State, list: usize) -> Option<Place> {
         if state.at(key)? != Value::Text(words::DEVICE_TRACES) || !is_top_key(state, key) {
             return None;
         }
-        return i64::try_from(list_length(state, outer)? + position).ok().map(Place::Event);
+        let length = list_length(state, outer)?;
+        let device = i64::try_from(length + position).ok()?;
+        *last = LastList { list, outer, length, device };
+        return Some(Place::Event(device));
     }
     None
 }

@@ -1,31 +1,141 @@
 //! JSON exactly as Python's `json.dumps(value, ensure_ascii=False, sort_keys=True)` writes it, because the hashes of
 //! call stacks in existing databases were made from that text.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::stacks::Stacks;
 use super::{FRAME, FRAME_STACK};
 use crate::pickle::{NodeKind, State, Value};
 
-/// Appends a string in quotes.
-pub(super) fn write_text(out: &mut String, text: &str) {
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\u{8}' => out.push_str("\\b"),
-            '\u{c}' => out.push_str("\\f"),
-            control if control < ' ' => {
-                let _infallible = write!(out, "\\u{:04x}", u32::from(control));
-            }
-            other => out.push(other),
+/// JSON under construction. A pickle shares objects, so a few kilobytes of it can stand for terabytes of JSON: what grows
+/// beyond the limit is not finished.
+#[derive(Debug, Default)]
+pub(super) struct Json {
+    text: String,
+    limit: usize,
+}
+
+impl Json {
+    /// Empty, with room for `limit` bytes.
+    pub(super) fn new(limit: usize) -> Self {
+        Self::reusing(String::new(), limit)
+    }
+
+    /// Empty, in a string that was used before.
+    pub(super) fn reusing(mut text: String, limit: usize) -> Self {
+        text.clear();
+        Self { text, limit }
+    }
+
+    /// The text, and whether it is complete.
+    pub(super) fn into_parts(self) -> (String, bool) {
+        let complete = !self.is_full();
+        (self.text, complete)
+    }
+
+    fn is_full(&self) -> bool {
+        self.text.len() > self.limit
+    }
+
+    fn push(&mut self, text: &str) {
+        if !self.is_full() {
+            self.text.push_str(text);
         }
     }
-    out.push('"');
+
+    /// Appends a string in quotes.
+    fn text(&mut self, text: &str) {
+        if self.is_full() {
+            return;
+        }
+        self.text.push('"');
+        for character in text.chars() {
+            match character {
+                '"' => self.text.push_str("\\\""),
+                '\\' => self.text.push_str("\\\\"),
+                '\n' => self.text.push_str("\\n"),
+                '\r' => self.text.push_str("\\r"),
+                '\t' => self.text.push_str("\\t"),
+                '\u{8}' => self.text.push_str("\\b"),
+                '\u{c}' => self.text.push_str("\\f"),
+                control if control < ' ' => {
+                    let _infallible = write!(self.text, "\\u{:04x}", u32::from(control));
+                }
+                other => self.text.push(other),
+            }
+        }
+        self.text.push('"');
+    }
+
+    /// Appends a dict given as key, value, key, value, …; of equal keys the last one counts.
+    pub(super) fn dict(&mut self, state: &State, stacks: &Stacks, items: &[Value]) {
+        let mut entries: Vec<(Cow<'_, str>, Value)> = items
+            .chunks_exact(2)
+            .filter_map(|pair| match pair {
+                [name, value] => Some((key(state, *name), *value)),
+                _ => None,
+            })
+            .collect();
+        entries.sort_by(|a, b| a.0.cmp(&b.0));
+        let mut separator = "{";
+        for (index, (name, value)) in entries.iter().enumerate() {
+            if entries.get(index + 1).is_some_and(|next| next.0 == *name) {
+                continue;
+            }
+            self.push(separator);
+            self.text(name);
+            self.push(": ");
+            self.value(state, stacks, *value);
+            separator = ", ";
+        }
+        self.push(if separator == "{" { "{}" } else { "}" });
+    }
+
+    /// Appends a value. Its depth is bounded by [`Limits::depth`](crate::pickle::Limits::depth).
+    fn value(&mut self, state: &State, stacks: &Stacks, value: Value) {
+        if self.is_full() {
+            return;
+        }
+        match value {
+            Value::Bool(flag) => self.push(if flag { "true" } else { "false" }),
+            Value::Int(number) => self.push(&number.to_string()),
+            Value::Wide(number) => self.push(&number.to_string()),
+            Value::Float(number) => self.push(&float(number)),
+            Value::Text(id) => self.text(state.text(id)),
+            Value::Pair(id) => {
+                let (first, second) = state.pair(id).unwrap_or_default();
+                self.push(&format!("[{first}, {second}]"));
+            }
+            Value::EmptyList => self.push("[]"),
+            Value::EmptyDict { .. } => self.push("{}"),
+            Value::Node(node) | Value::OpenDict(node) | Value::OpenList(node) => {
+                match state.tree().get(node) {
+                    Some((NodeKind::Dict, items)) => self.dict(state, stacks, items),
+                    Some((_, items)) => self.list(items, |json, item| json.value(state, stacks, *item)),
+                    None => self.push("null"),
+                }
+            }
+            Value::Kept { kind: FRAME, id } => self.push(stacks.frame_json(id)),
+            Value::Kept { kind: FRAME_STACK, id } => {
+                self.list(stacks.frames_of(id), |json, frame| json.push(stacks.frame_json(*frame)));
+            }
+            _ => self.push("null"),
+        }
+    }
+
+    fn list<T>(&mut self, items: &[T], mut write: impl FnMut(&mut Self, &T)) {
+        let mut separator = "[";
+        for item in items {
+            if self.is_full() {
+                return;
+            }
+            self.push(separator);
+            write(self, item);
+            separator = ", ";
+        }
+        self.push(if separator == "[" { "[]" } else { "]" });
+    }
 }
 
 /// Python's `repr` of a float: shortest digits, exponent from 1e16 and below 1e-4.
@@ -48,76 +158,15 @@ fn float(value: f64) -> String {
 }
 
 /// A dict's key as Python's `json` turns it into a string.
-fn key(state: &State, value: Value) -> String {
+fn key(state: &State, value: Value) -> Cow<'_, str> {
     match value {
-        Value::Text(id) => state.text(id).to_owned(),
-        Value::Int(number) => number.to_string(),
-        Value::Wide(number) => number.to_string(),
-        Value::Bool(flag) => flag.to_string(),
-        Value::Float(number) => float(number),
-        Value::None => "null".to_owned(),
-        other => other.describe().to_owned(),
-    }
-}
-
-/// Appends a dict given as key, value, key, value, …; of equal keys the last one counts.
-pub(super) fn write_dict(out: &mut String, state: &State, stacks: &Stacks, items: &[Value]) {
-    let mut entries: Vec<(String, Value)> = items
-        .chunks_exact(2)
-        .filter_map(|pair| match pair {
-            [name, value] => Some((key(state, *name), *value)),
-            _ => None,
-        })
-        .collect();
-    entries.sort_by(|a, b| a.0.cmp(&b.0));
-    let mut separator = "{";
-    for (index, (name, value)) in entries.iter().enumerate() {
-        if entries.get(index + 1).is_some_and(|next| next.0 == *name) {
-            continue;
-        }
-        out.push_str(separator);
-        write_text(out, name);
-        out.push_str(": ");
-        write(out, state, stacks, *value);
-        separator = ", ";
-    }
-    out.push_str(if separator == "{" { "{}" } else { "}" });
-}
-
-/// Appends a value. Its depth is bounded by [`Limits::depth`](crate::pickle::Limits::depth).
-pub(super) fn write(out: &mut String, state: &State, stacks: &Stacks, value: Value) {
-    match value {
-        Value::Bool(flag) => out.push_str(if flag { "true" } else { "false" }),
-        Value::Int(number) => {
-            let _infallible = write!(out, "{number}");
-        }
-        Value::Wide(number) => {
-            let _infallible = write!(out, "{number}");
-        }
-        Value::Float(number) => out.push_str(&float(number)),
-        Value::Text(id) => write_text(out, state.text(id)),
-        Value::Pair(id) => {
-            let (first, second) = state.pair(id).unwrap_or_default();
-            let _infallible = write!(out, "[{first}, {second}]");
-        }
-        Value::EmptyList => out.push_str("[]"),
-        Value::EmptyDict { .. } => out.push_str("{}"),
-        Value::Node(node) | Value::OpenDict(node) => match state.tree().get(node) {
-            Some((NodeKind::Dict, items)) => write_dict(out, state, stacks, items),
-            Some((_, items)) => {
-                let mut separator = "[";
-                for item in items {
-                    out.push_str(separator);
-                    write(out, state, stacks, *item);
-                    separator = ", ";
-                }
-                out.push_str(if separator == "[" { "[]" } else { "]" });
-            }
-            None => out.push_str("null"),
-        },
-        Value::Kept { kind: FRAME, id } => out.push_str(stacks.frame_json(id)),
-        Value::Kept { kind: FRAME_STACK, id } => stacks.write_json(out, id),
-        _ => out.push_str("null"),
+        Value::Text(id) => state.text(id).into(),
+        Value::Int(number) => number.to_string().into(),
+        Value::Wide(number) => number.to_string().into(),
+        Value::Bool(flag) => flag.to_string().into(),
+        Value::Float(number) => float(number).into(),
+        Value::None => "null".into(),
+        other => other.describe().into(),
     }
 }
 
@@ -127,9 +176,9 @@ mod tests {
 
     #[test]
     fn text_is_escaped_like_python_does() {
-        let mut out = String::new();
-        write_text(&mut out, "a\"b\\c\n\r\t\u{8}\u{c}\u{1}\u{1f}\u{7f}é😀/");
-        assert_eq!(out, "\"a\\\"b\\\\c\\n\\r\\t\\b\\f\\u0001\\u001f\u{7f}é😀/\"");
+        let mut json = Json::new(100);
+        json.text("a\"b\\c\n\r\t\u{8}\u{c}\u{1}\u{1f}\u{7f}é😀/");
+        assert_eq!(json.text, "\"a\\\"b\\\\c\\n\\r\\t\\b\\f\\u0001\\u001f\u{7f}é😀/\"");
     }
 
     #[test]

@@ -8,7 +8,8 @@ use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use md5::{Digest as _, Md5};
 
-use super::{FRAME, python_json, words};
+use super::python_json::Json;
+use super::{FRAME, words};
 use crate::pickle::{Interner, State, Value};
 use crate::schema::{CallStack, FrameRow};
 
@@ -19,6 +20,17 @@ struct Frame {
     filename: Option<u32>,
     line: i64,
 }
+
+/// A frame or a stack beyond what any program has.
+#[derive(Debug)]
+pub(super) struct TooLarge;
+
+/// Bytes of JSON a frame may have. Template names of C++ frames reach a few thousand.
+const FRAME_BYTES: usize = 1 << 20;
+/// Bytes of JSON a stack may have.
+const STACK_BYTES: usize = 1 << 28;
+/// Bytes of JSON all stacks may have.
+const ALL_STACKS_BYTES: u64 = 1 << 34;
 
 /// All frames and stacks of an import.
 #[derive(Debug, Default)]
@@ -37,6 +49,7 @@ pub(super) struct Stacks {
     /// Stack numbers in the order of `call_stacks.id`.
     order: Vec<u32>,
     scratch: String,
+    list: Vec<u32>,
 }
 
 fn index(id: u32) -> usize {
@@ -51,7 +64,10 @@ fn span<'a>(members: &'a [u32], ends: &[usize], id: u32) -> &'a [u32] {
 
 impl Stacks {
     /// The number of a frame; `None` if the dict is none.
-    pub(super) fn frame(&mut self, state: &State, items: &[Value]) -> Option<u32> {
+    ///
+    /// # Errors
+    /// The frame is larger than any frame is.
+    pub(super) fn frame(&mut self, state: &State, items: &[Value]) -> Result<Option<u32>, TooLarge> {
         let mut frame = Frame { name: None, filename: None, line: 0 };
         let mut has_line = false;
         for pair in items.chunks_exact(2) {
@@ -61,35 +77,38 @@ impl Stacks {
                 [Value::Text(words::LINE), Value::Int(line)] => (frame.line, has_line) = (*line, true),
                 // CPython's "no such line" is -1 written without sign.
                 [Value::Text(words::LINE), Value::Wide(u64::MAX)] => (frame.line, has_line) = (-1, true),
-                [Value::Text(words::NAME | words::FILENAME | words::LINE), _] => return None,
+                [Value::Text(words::NAME | words::FILENAME | words::LINE), _] => return Ok(None),
                 _ => {}
             }
         }
-        let filename = frame.filename?;
-        if !has_line {
-            return None;
-        }
-        let mut json = std::mem::take(&mut self.scratch);
-        json.clear();
-        python_json::write_dict(&mut json, state, self, items);
-        let id = self.frame_texts.intern(json.as_bytes());
+        let (Some(filename), true) = (frame.filename, has_line) else { return Ok(None) };
+        let mut json = Json::reusing(std::mem::take(&mut self.scratch), FRAME_BYTES);
+        json.dict(state, self, items);
+        let (json, complete) = json.into_parts();
+        let id = if complete { self.frame_texts.intern(json.as_bytes()) } else { None };
         self.scratch = json;
-        let id = id?;
+        let id = id.filter(|id| *id < 1 << 28).ok_or(TooLarge)?;
         if index(id) == self.frames.len() {
             self.saw_npu_frame |= state.text(filename).contains("torch_npu");
             self.frames.push(frame);
         }
-        Some(id)
+        Ok(Some(id))
     }
 
-    /// The number of the stack of these frames behind those of `begun`; `None` if one of the items is no frame.
-    pub(super) fn stack(&mut self, begun: Option<u32>, items: &[Value]) -> Option<u32> {
-        let mut frames: Vec<u32> = begun.map(|id| self.members_of(id).to_vec()).unwrap_or_default();
-        for item in items {
-            let Value::Kept { kind: FRAME, id } = item else { return None };
-            frames.push(*id);
+    /// The number of the stack that a list is; `None` if one of the items is no frame.
+    pub(super) fn stack(&mut self, items: &[Value]) -> Option<u32> {
+        if !matches!(items.first(), Some(Value::Kept { kind: FRAME, .. })) {
+            return None;
         }
-        self.intern(&frames)
+        let mut frames = std::mem::take(&mut self.list);
+        frames.clear();
+        frames.extend(items.iter().map_while(|item| match item {
+            Value::Kept { kind: FRAME, id } => Some(*id),
+            _ => None,
+        }));
+        let stack = if frames.len() == items.len() { self.intern(&frames) } else { None };
+        self.list = frames;
+        stack
     }
 
     /// The number of the stack of these frames, innermost first.
@@ -108,7 +127,8 @@ impl Stacks {
         Some(id)
     }
 
-    fn members_of(&self, id: u32) -> &[u32] {
+    /// The frames of a stack, innermost first.
+    pub(super) fn frames_of(&self, id: u32) -> &[u32] {
         span(&self.members, &self.ends, id)
     }
 
@@ -139,24 +159,42 @@ impl Stacks {
         self.frame_texts.get(id).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or("null")
     }
 
-    /// Appends the JSON of a stack.
-    pub(super) fn write_json(&self, out: &mut String, id: u32) {
+    fn json(&self, id: u32) -> String {
+        let mut json = String::new();
         let mut separator = "[";
-        for frame in self.members_of(id) {
-            out.push_str(separator);
-            out.push_str(self.frame_json(*frame));
+        for frame in self.frames_of(id) {
+            json.push_str(separator);
+            json.push_str(self.frame_json(*frame));
             separator = ", ";
         }
-        out.push_str(if separator == "[" { "[]" } else { "]" });
+        json.push_str(if separator == "[" { "[]" } else { "]" });
+        json
+    }
+
+    /// Makes sure that the rows can be written out: a few bytes of pickle can stand for any amount of JSON.
+    ///
+    /// # Errors
+    /// A stack, or all of them together, are larger than those of any program.
+    pub(super) fn check_sizes(&self) -> Result<(), TooLarge> {
+        let mut total = 0_u64;
+        for id in &self.order {
+            let frames = self.frames_of(*id).iter();
+            let length =
+                frames.fold(2_usize, |sum, frame| sum.saturating_add(self.frame_json(*frame).len() + 2));
+            total = total.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
+            if length > STACK_BYTES || total > ALL_STACKS_BYTES {
+                return Err(TooLarge);
+            }
+        }
+        Ok(())
     }
 
     /// The row with this `call_stacks.id`, from 1.
     pub(super) fn call_stack(&self, state: &State, row: usize) -> Option<CallStack> {
         let id = *self.order.get(row.checked_sub(1)?)?;
-        let mut frames_json = String::new();
-        self.write_json(&mut frames_json, id);
+        let frames_json = self.json(id);
         let frames = self
-            .members_of(id)
+            .frames_of(id)
             .iter()
             .filter_map(|frame| self.frames.get(index(*frame)))
             .map(|frame| FrameRow {

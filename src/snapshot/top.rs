@@ -3,9 +3,13 @@
 use super::dialect::TopKeys;
 use super::fault::{Fault, found};
 use super::import::Import;
+use super::python_json::Json;
 use super::stats::Severity;
-use super::{ANNOTATION, EVENT, HOST_EVENT, HOST_SEGMENT, SEGMENT, python_json, words};
+use super::{ANNOTATION, EVENT, HOST_EVENT, HOST_SEGMENT, SEGMENT, words};
 use crate::pickle::{NodeKind, State, Value};
+
+/// Bytes of JSON the settings may have.
+const SETTINGS_BYTES: usize = 1 << 20;
 
 /// What the top level says beyond the rows.
 #[derive(Debug, Default)]
@@ -144,26 +148,28 @@ impl Import<'_> {
     }
 
     fn read_settings(&mut self, state: &State, value: Value, top: &mut Top) -> Result<(), Fault> {
-        let mut json = String::new();
+        let mut json = Json::new(SETTINGS_BYTES);
         match value {
             Value::None => return Ok(()),
-            Value::EmptyDict { .. } => json.push_str("{}"),
+            Value::EmptyDict { .. } => json.dict(state, &self.stacks, &[]),
             Value::Node(node) => match state.tree().get(node) {
                 Some((NodeKind::Dict, items)) => {
-                    python_json::write_dict(&mut json, state, &self.stacks, items);
+                    json.dict(state, &self.stacks, items);
                     self.read_setting_keys(state, items, top);
                 }
                 _ => return Err(shape("allocator_settings", "a dict", found(state, value))),
             },
-            Value::Opaque => {
-                let doc = "allocator_settings was larger than any allocator's and is not kept";
-                self.stats.add(Severity::DataLoss, "allocator_settings_lost", None, 1, doc);
-                return Ok(());
-            }
+            Value::Opaque => json = Json::new(0),
             other => return Err(shape("allocator_settings", "a dict", found(state, other))),
         }
         top.keys.settings = true;
-        top.settings = Some(json);
+        let (json, complete) = json.into_parts();
+        if complete && !json.is_empty() {
+            top.settings = Some(json);
+        } else {
+            let doc = "allocator_settings was larger than any allocator's and is not kept";
+            self.stats.add(Severity::DataLoss, "allocator_settings_lost", None, 1, doc);
+        }
         Ok(())
     }
 

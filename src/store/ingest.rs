@@ -98,10 +98,33 @@ pub(super) fn write(
     source: &Path,
     options: &snapshot::Options,
     staging: Staging,
-    mut database: Option<Database>,
+    database: Option<Database>,
     key: Option<&Key>,
     progress: &dyn Progress,
 ) -> Result<Ingested> {
+    let mut renamed = vec![(staging.path().to_owned(), staging.target().to_owned())];
+    renamed.extend(
+        database.iter().map(|database| (database.staging.path().join(DATABASE), database.target.clone())),
+    );
+    let staged = stage(source, options, &staging, database, key, progress);
+    let (ingested, database) = staged.map_err(|error| under_final_name(error, &renamed))?;
+    staging.commit_folder()?;
+    if let Some((staging, target)) = database {
+        // Only with leave to replace foreign things is there anything left beside the old database by now.
+        journals(&target).for_each(|beside| drop(fs::remove_file(beside)));
+        staging.commit_file(DATABASE)?;
+    }
+    Ok(ingested)
+}
+
+fn stage(
+    source: &Path,
+    options: &snapshot::Options,
+    staging: &Staging,
+    mut database: Option<Database>,
+    key: Option<&Key>,
+    progress: &dyn Progress,
+) -> Result<(Ingested, Option<(Staging, PathBuf)>)> {
     let mut parquet = ParquetSink::create(staging.path())?;
     let mut sinks: Vec<&mut dyn RowSink> = vec![&mut parquet];
     if let Some(database) = &mut database {
@@ -114,13 +137,21 @@ pub(super) fn write(
     parquet.finish()?;
     key.map_or(Ok(()), |key| key.write(staging.path()))?;
     let database = database.map(Database::finish).transpose()?;
-    staging.commit_folder()?;
-    if let Some((staging, path)) = database {
-        // Only with leave to replace foreign things is there anything left beside the old database by now.
-        journals(&path).for_each(|beside| drop(fs::remove_file(beside)));
-        staging.commit_file(DATABASE)?;
+    Ok((Ingested { summary, rows }, database))
+}
+
+/// The user asked for the final name; that of the staging place is gone by the time the message is read.
+fn under_final_name(mut error: Error, renamed: &[(PathBuf, PathBuf)]) -> Error {
+    if let Error::Io { path, .. } | Error::Store { path, .. } = &mut error {
+        for (staged, target) in renamed {
+            match path.strip_prefix(staged) {
+                Ok(rest) if rest.as_os_str().is_empty() => target.clone_into(path),
+                Ok(rest) => *path = target.join(rest),
+                Err(_elsewhere) => {}
+            }
+        }
     }
-    Ok(Ingested { summary, rows })
+    error
 }
 
 /// A database in the making.
@@ -134,7 +165,9 @@ pub(super) struct Database {
 impl Database {
     fn create(target: &Path, options: SqliteOptions) -> Result<Self> {
         let staging = Staging::new(target)?;
-        let sink = SqliteSink::create(&staging.path().join(DATABASE), options)?;
+        let path = staging.path().join(DATABASE);
+        let sink = SqliteSink::create(&path, options)
+            .map_err(|error| under_final_name(error, &[(path, target.to_owned())]))?;
         Ok(Self { target: target.to_owned(), sink, staging })
     }
 

@@ -54,6 +54,11 @@ impl Staging {
         self.dir.path()
     }
 
+    /// Where the result will be.
+    pub(super) fn target(&self) -> &Path {
+        &self.target
+    }
+
     /// Puts the staging folder itself in the target's place, whole, whatever is there.
     pub(super) fn commit_folder(self) -> Result<()> {
         sync(self.path())?;

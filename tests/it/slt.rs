@@ -48,7 +48,7 @@ pub(crate) fn sqlite() -> Connection {
     connection
 }
 
-fn select(connection: &Connection, sql: &str) -> rusqlite::Result<(usize, Vec<Vec<String>>)> {
+pub(crate) fn select(connection: &Connection, sql: &str) -> rusqlite::Result<(usize, Vec<Vec<String>>)> {
     let mut statement = connection.prepare(sql)?;
     let columns = statement.column_count();
     let mut rows = statement.query([])?;
@@ -171,6 +171,13 @@ fn cell(batch: &RecordBatch, column: usize, row: usize) -> String {
     .unwrap_or_else(|| "NULL".to_owned())
 }
 
+/// The rows of a batch as text.
+pub(crate) fn cells(batch: &RecordBatch) -> Vec<Vec<String>> {
+    (0..batch.num_rows())
+        .map(|row| (0..batch.num_columns()).map(|column| cell(batch, column, row)).collect())
+        .collect()
+}
+
 impl DB for DataFusion {
     type Error = Failure;
     type ColumnType = DefaultColumnType;
@@ -188,10 +195,7 @@ impl DB for DataFusion {
         let types = vec![DefaultColumnType::Any; batches.schema().fields().len()];
         let mut rows = Vec::new();
         for batch in batches {
-            let batch = batch.map_err(failure)?;
-            for row in 0..batch.num_rows() {
-                rows.push((0..batch.num_columns()).map(|column| cell(&batch, column, row)).collect());
-            }
+            rows.extend(cells(&batch.map_err(failure)?));
         }
         Ok(DBOutput::Rows { types, rows })
     }

@@ -162,6 +162,9 @@ def counts_faults(verdicts: list[Verdict]) -> list[str]:
 
 # --------------------------------------------------------------------------------------------------- generator
 
+DIALECTS = {"npu": "npu", "cuda": "cuda", "legacy": "legacy_list"}
+"""What `snapshot.dialect` says of the generators' dialects: their legacy form is the list of segments."""
+
 SMALL = ("--events", "2400", "--n-stacks", "200", "--layers", "6")
 WRITERS = {
     "npu": [("py", "4"), ("jit", "2"), ("fast", "5"), ("py", "2"), ("py", "5"), ("fast", "4")],
@@ -182,7 +185,7 @@ def generated(dialect: str, writer: tuple[str, str], extra: tuple[str, ...], see
     flags = (*SMALL, "--dialect", dialect, "--pickler", pickler, "--protocol", protocol, "--seed", str(seed), *extra)
     name = "_".join([dialect, pickler, f"p{protocol}", *(word.strip("-") for word in extra)])
     kinds = {"npu": "Ascend-NPU", "cuda": "CUDA-GPU", "legacy": None}
-    return Case(name, flags=flags, device_type=kinds[dialect], totals=True)
+    return Case(name, flags=flags, device_type=kinds[dialect], dialect=DIALECTS[dialect], totals=True)
 
 
 def matrix() -> Iterator[Case]:
@@ -217,7 +220,7 @@ def synth() -> Iterator[Case]:
         protocol = ("4", "2", "5")[number % 3]
         flags = ("--dialect", dialect, "--protocol", protocol, "--events", "3000", "--seed", str(number + 1), *extra)
         name = "_".join(["synth", dialect, f"p{protocol}", *(word.strip("-") for word in extra)])
-        yield Case(name, flags=flags, synth=True, device_type=kind, totals=True)
+        yield Case(name, flags=flags, synth=True, device_type=kind, dialect=DIALECTS[dialect], totals=True)
 
 
 # ---------------------------------------------------------------------------------------------------- variants

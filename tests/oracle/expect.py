@@ -13,6 +13,7 @@ import os
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 Value = int | float | str | None
@@ -47,11 +48,10 @@ class Conventions:
     absent_pool: Value = None
     absent_expandable: Value = None
     absent_block_request_is_size: bool = False
-    line_is_signed: bool = True
 
 
 CONTRACT = Conventions()
-SEED = Conventions(absent_pool=0, absent_expandable=0, absent_block_request_is_size=True, line_is_signed=False)
+SEED = Conventions(absent_pool=0, absent_expandable=0, absent_block_request_is_size=True)
 
 
 class PlainUnpickler(pickle.Unpickler):
@@ -92,17 +92,12 @@ def clean(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode("utf-8") if isinstance(value, str) else value
 
 
-def frame_object(frame: Mapping[str, Any], conventions: Conventions) -> dict[str, Any]:
-    """A frame as its JSON object; an unknown line is -1 whether it was written signed or unsigned."""
-    out = {clean(key): clean(value) for key, value in frame.items()}
-    if conventions.line_is_signed and "line" in out:
-        out["line"] = signed(out["line"])
-    return out
+def frames_text(frames: Sequence[Mapping[str, Any]]) -> str:
+    """The text whose MD5 names the stack: what Python prints, so that the older tool's hashes are the same.
 
-
-def frames_text(frames: Sequence[Mapping[str, Any]], conventions: Conventions = CONTRACT) -> str:
-    """The text whose MD5 names the stack."""
-    objects = [frame_object(frame, conventions) for frame in frames]
+    The unsigned form of line -1 stays what it is here; the nested column of the Parquet file shows -1.
+    """
+    objects = [{clean(key): clean(value) for key, value in frame.items()} for frame in frames]
     return json.dumps(objects, ensure_ascii=False, sort_keys=True)
 
 
@@ -112,36 +107,27 @@ def md5(text: str) -> str:
 
 
 class Stacks:
-    """Call stacks by content, numbered by first appearance in the file."""
+    """Call stacks by content, numbered by the first list in the file that a row points to."""
 
-    def __init__(self, conventions: Conventions) -> None:
-        self.conventions = conventions
+    def __init__(self) -> None:
         self.texts: list[str] = []
-        self.referenced: set[int] = set()
         self._by_text: dict[str, int] = {}
         self._by_identity: dict[tuple[int, ...], int] = {}
 
-    def see(self, frames: Sequence[Mapping[str, Any]] | None) -> int | None:
-        """Number of a stack, without any row pointing to it yet; an empty list is no stack."""
+    def use(self, frames: Sequence[Mapping[str, Any]] | None) -> int | None:
+        """Number of a stack; an empty list is no stack."""
         if not frames:
             return None
         # Frame dicts are shared objects and outlive this walk, so their identities name the list's content.
         identity = tuple(map(id, frames))
         number = self._by_identity.get(identity)
         if number is None:
-            text = frames_text(frames, self.conventions)
+            text = frames_text(frames)
             number = self._by_text.get(text)
             if number is None:
                 self.texts.append(text)
                 number = self._by_text[text] = len(self.texts)
             self._by_identity[identity] = number
-        return number
-
-    def use(self, frames: Sequence[Mapping[str, Any]] | None) -> int | None:
-        """Number of a stack that a row points to."""
-        number = self.see(frames)
-        if number is not None:
-            self.referenced.add(number)
         return number
 
     def number(self, text: str) -> int | None:
@@ -173,6 +159,12 @@ def workspace_entries(trace: Sequence[Mapping[str, Any]]) -> int:
     return at
 
 
+def workspace_flags(trace: Sequence[Mapping[str, Any]]) -> list[bool]:
+    """Which entries are no events: the triplets at the head, and their marker wherever it stands alone."""
+    head = workspace_entries(trace)
+    return [at < head or entry.get("action") == "workspace_snapshot" for at, entry in enumerate(trace)]
+
+
 @dataclass
 class Expected:
     """Expected rows. `device_id` columns hold the device *index*; `stack_id` the number by first appearance."""
@@ -185,7 +177,7 @@ class Expected:
     annotations: list[Row] = field(default_factory=list)
     trace_lists: int | None = None
     high_addresses: int = 0
-    """Addresses of 2^63 or more in segments, blocks and events."""
+    """Addresses in segments, blocks and events that show negative: the C++ writer's are negative in the file."""
 
 
 class Walk:
@@ -194,7 +186,7 @@ class Walk:
     def __init__(self, snapshot: Any, conventions: Conventions = CONTRACT) -> None:
         self.conventions = conventions
         self.top = top_level(snapshot)
-        self.out = Expected(Stacks(conventions), device_indexes(self.top))
+        self.out = Expected(Stacks(), device_indexes(self.top))
 
     def run(self) -> Expected:
         """Visits everything."""
@@ -213,7 +205,7 @@ class Walk:
 
     def address(self, value: Any) -> Value:
         """An address as it is stored; those that show negative are counted."""
-        if isinstance(value, int) and value >= 1 << 63:
+        if isinstance(value, int) and (value < 0 or value >= 1 << 63):
             self.out.high_addresses += 1
         return signed(value)
 
@@ -246,32 +238,27 @@ class Walk:
                 start += block["size"]
 
     def allocation(self, block: Mapping[str, Any]) -> tuple[Any, int | None]:
-        """Requested size and call stack: the block's own, else those of the first entry of its `history`."""
-        stacks = self.out.stacks
-        own: int | None = None
-        past: list[int | None] = []
-        for key, value in block.items():
-            if key == "frames":
-                own = stacks.use(value)
-            elif key == "history":
-                past = [stacks.see(entry.get("frames")) for entry in value]
-        first = block["history"][0] if block.get("history") else {}
+        """Requested size and call stack: the block's own, else those of the first entry of its `history`.
+
+        Further entries are of allocations that are no more: no row has a place for them.
+        """
         fallback = block["size"] if self.conventions.absent_block_request_is_size else None
-        requested = block.get("requested_size", first.get("real_size", fallback))
-        if "frames" in block or not past:
-            return requested, own
-        return requested, stacks.use(first.get("frames"))
+        requested = block.get("requested_size", fallback)
+        if "frames" in block or not block.get("history"):
+            return requested, self.out.stacks.use(block.get("frames"))
+        first = block["history"][0]
+        return first.get("real_size", requested), self.out.stacks.use(first.get("frames"))
 
     def trace(self, device: int, trace: Sequence[Mapping[str, Any]]) -> None:
         """Rows of `traces` of one device."""
-        workspace = workspace_entries(trace)
+        workspace = workspace_flags(trace)
         for index, entry in enumerate(trace):
             word_0, word_1 = pool(entry, "pool_id", None)
             self.out.traces.append((
                 len(self.out.traces) + 1, device, index, clean(entry["action"]), self.address(entry.get("addr")),
                 signed(entry.get("device_free")), signed(entry.get("size")), signed(entry.get("stream")),
                 self.out.stacks.use(entry.get("frames")), signed(entry.get("time_us")), word_0, word_1,
-                clean(entry.get("compile_context")), clean(entry.get("user_metadata")), int(index < workspace),
+                clean(entry.get("compile_context")), clean(entry.get("user_metadata")), int(workspace[index]),
             ))
 
     def annotate(self) -> None:
@@ -281,19 +268,24 @@ class Walk:
         for row in self.out.traces:
             if row[times] is not None:
                 events.setdefault(row[device], []).append((row[times], row[index]))  # type: ignore[arg-type]
-        for entries in events.values():
-            entries.sort()
+        clocks = {device: clock(entries) for device, entries in events.items()}
         for note in self.top.get("external_annotations", ()):
             device_index = note.get("device")
             known = device_index if device_index in self.out.device_indexes else None
-            nearest = last_at_or_before(events.get(device_index, []), note.get("time_us"))
+            nearest = last_at_or_before(clocks.get(device_index, []), note.get("time_us"))
             self.out.annotations.append((
                 known, clean(note.get("stage")), clean(note.get("name")), signed(note.get("time_us")), nearest,
             ))
 
 
+def clock(events: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """(time, highest index among events up to that time), sorted: a list's times can go back."""
+    ordered = sorted(events)
+    return list(zip((time for time, _ in ordered), accumulate((index for _, index in ordered), max), strict=True))
+
+
 def last_at_or_before(events: Sequence[tuple[int, int]], time_us: int | None) -> int | None:
-    """Index of the last of the (time, index) pairs, sorted, whose time is not after `time_us`."""
+    """Index of the last event whose time is not after `time_us`, from the pairs that `clock` gives."""
     if time_us is None:
         return None
     low, high = 0, len(events)

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import expect
 import rows
 
 try:
@@ -65,9 +66,10 @@ def compare_table(db: sqlite3.Connection, store: str, table: str, out: rows.Diff
 
 
 def named_frames(text: Any) -> Any:
-    """What the nested column holds of a stack's JSON; text that is no JSON equals no frames."""
+    """What the nested column holds of a stack's JSON: an unknown line is -1. Text that is no JSON equals no frames."""
     try:
-        return [{key: frame[key] for key in FRAME_KEYS} for frame in json.loads(text)]
+        frames = json.loads(text)
+        return [{key: expect.signed(frame[key]) for key in FRAME_KEYS} for frame in frames]
     except (TypeError, ValueError):
         return text
 
@@ -123,7 +125,7 @@ def readers(store: str, database: str) -> list[str]:
     path = os.path.join(store, "call_stacks.parquet")
     db = rows.open_database(database)
     want = [
-        (number, [tuple(frame[key] for key in FRAME_KEYS) for frame in json.loads(text)])
+        (number, [tuple(frame.values()) for frame in named_frames(text)])
         for number, text in db.execute("SELECT id, frames_json FROM call_stacks ORDER BY id")
     ]
     db.close()

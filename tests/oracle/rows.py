@@ -132,7 +132,7 @@ def compare_devices(
     return {number: index for number, index, _ in rows}
 
 
-def compare_stacks(db: sqlite3.Connection, want: Expected, out: Differences) -> dict[int, int]:
+def compare_stacks(db: sqlite3.Connection, want: Expected, seed: bool, out: Differences) -> dict[int, int]:
     """Compares `call_stacks` by content, then the order of the ids; returns number by id."""
     numbers: dict[int, int] = {}
     for number, digest, text in db.execute("SELECT id, stack_hash, frames_json FROM call_stacks ORDER BY id"):
@@ -143,11 +143,11 @@ def compare_stacks(db: sqlite3.Connection, want: Expected, out: Differences) -> 
         numbers[number] = known
         if digest != expect.md5(text):
             out.cell("call_stacks", number, "stack_hash", expect.md5(text), digest)
-    for absent in sorted(want.stacks.referenced - set(numbers.values())):
+    for absent in sorted(set(range(1, len(want.stacks.texts) + 1)) - set(numbers.values())):
         out.add("call_stacks", f"missing stack {absent}: {short(want.stacks.texts[absent - 1])}")
     if list(numbers) != list(range(1, len(numbers) + 1)):
         out.add("call_stacks.id", "ids do not count from 1 without gaps")
-    order = [] if want.stacks.conventions == SEED else list(numbers.values())
+    order = [] if seed else list(numbers.values())
     for at, (left, right) in enumerate(itertools.pairwise(order), start=1):
         if left >= right:
             out.add("call_stacks.id", f"rows {at}, {at + 1} hold the stacks that appear as {left} and {right} in the file")
@@ -181,12 +181,20 @@ def parsed(text: str | None) -> Any:
 
 
 def settings_types(top: Any) -> Any:
-    """`allocator_settings` with the two overflow keys that later versions write beside them, as JSON types."""
+    """`allocator_settings` as JSON types."""
     settings = top.get("allocator_settings")
-    flags = {key: top[key] for key in ("trace_alloc_max_entries", "trace_alloc_overflowed") if key in top}
-    if settings is None and not flags:
-        return None
-    return strict(json.loads(json.dumps({**(settings or {}), **flags})))
+    return None if settings is None else strict(json.loads(json.dumps(settings)))
+
+
+def compare_overflow(db: sqlite3.Connection, top: Any, devices: dict[int, int], out: Differences) -> None:
+    """What a producer says about its ring buffers is a row of `import_stats` for each device that has rows."""
+    for key in ("trace_alloc_max_entries", "trace_alloc_overflowed"):
+        found = dict(db.execute("SELECT device_id, value FROM import_stats WHERE name = ?", (key,)))
+        for number, index in devices.items():
+            values = top.get(key, [])
+            value = int(values[index]) if 0 <= index < len(values) else 0
+            if found.get(number, 0) != value:
+                out.cell("import_stats", f"{key} of device {index}", "value", value, found.get(number))
 
 
 def compare_snapshot(
@@ -208,7 +216,7 @@ def compare_snapshot(
         "event_count": len(want.traces),
         "segment_count": len(want.segments),
         "block_count": len(want.blocks),
-        "stack_count": db.execute("SELECT COUNT(*) FROM call_stacks").fetchone()[0],
+        "stack_count": len(want.stacks.texts),
         "schema_version": db.execute("PRAGMA user_version").fetchone()[0],
     }
     if dialect is not None:
@@ -243,7 +251,7 @@ def compare(
     try:
         types = () if seed else (device_type,) if device_type else ("Ascend-NPU", "CUDA-GPU")
         devices = compare_devices(db, want, seed or expect.devices_are_ascending(snapshot), types, out)
-        ids = Translation(devices, compare_stacks(db, want, out))
+        ids = Translation(devices, compare_stacks(db, want, seed, out))
         tables = {"segments": want.segments, "blocks": want.blocks, "traces": want.traces}
         if not seed:
             tables["annotations"] = want.annotations
@@ -257,13 +265,14 @@ def compare(
         if not seed:
             for fault in schema.faults(db, want.high_addresses, with_indexes):
                 out.add("schema", fault)
+            compare_overflow(db, expect.top_level(snapshot), devices, out)
             compare_snapshot(db, path, snapshot, want, dialect, out)
     except sqlite3.Error as error:
         out.add("database", str(error))
         counts = []
     finally:
         db.close()
-    counts.append(f"{len(want.stacks.referenced)} call_stacks, {len(want.device_indexes)} devices")
+    counts.append(f"{len(want.stacks.texts)} call_stacks, {len(want.device_indexes)} devices")
     return out, ", ".join(counts)
 
 

@@ -75,15 +75,17 @@ def write_expected(path: str, snapshot: object, want: Expected, database: str) -
     insert(db, "annotations", with_ids("annotations", want.annotations))
     facts = expect.file_facts(path)
     top = expect.top_level(snapshot)
-    flags = {key: top[key] for key in ("trace_alloc_max_entries", "trace_alloc_overflowed") if key in top}
-    settings = json.dumps({**top["allocator_settings"], **flags}) if "allocator_settings" in top else None
+    settings = json.dumps(top["allocator_settings"]) if "allocator_settings" in top else None
     insert(db, "snapshot", [(
         facts["source_name"], facts["source_bytes"], facts["sha256"], "cuda", "dict", "by hand", max(facts["protocol"]),
         want.trace_lists, len(want.traces), len(want.segments), len(want.blocks), len(want.stacks.texts), settings,
         1, "0",
     )])
     if want.high_addresses:
-        insert(db, "import_stats", [("address_above_2_63", "info", None, want.high_addresses, "shown negative")])
+        insert(db, "import_stats", [("high_addresses", "info", None, want.high_addresses, "shown negative")])
+    for key in ("trace_alloc_max_entries", "trace_alloc_overflowed"):
+        values = [(ids[index], int(value)) for index, value in enumerate(top.get(key, ())) if index in ids]
+        insert(db, "import_stats", [(key, "info", number, value, "ring buffer") for number, value in values])
     for name, (table, columns) in schema.INDEXES.items():
         db.execute(f"CREATE INDEX {name} ON {table}({', '.join(columns)})")
     db.execute("PRAGMA user_version = 1")
@@ -144,6 +146,9 @@ def schema_damages() -> Iterator[Damage]:
     yield "a column renamed", ["ALTER TABLE traces RENAME COLUMN addr TO address"]
     yield "a table gone", ["DROP TABLE replay_checks"]
     yield "no version", ["PRAGMA user_version = 0"]
+    yield "negative addresses that nobody mentions", ["DELETE FROM import_stats WHERE name = 'high_addresses'"]
+    yield "another ring buffer", ["UPDATE import_stats SET value = value + 1 WHERE name = 'trace_alloc_max_entries'"]
+    yield "no overflow", ["DELETE FROM import_stats WHERE name = 'trace_alloc_overflowed'"]
     yield "an unknown severity", ["INSERT INTO import_stats VALUES ('x', 'fatal', NULL, 1, 'y')"]
     for table in ("devices", "call_stacks", "blocks"):
         plain = [f"CREATE TABLE plain AS SELECT * FROM {table}", f"DROP TABLE {table}"]

@@ -9,7 +9,6 @@ Needs pyarrow; says so and exits with 0 where it is missing.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sqlite3
 import sys
@@ -38,7 +37,7 @@ def arrow_table(db: sqlite3.Connection, table: str) -> Any:
     arrays = [pa.array(list(values)) for values in data]
     if table == "call_stacks":
         texts = data[names.index("frames_json")]
-        frames = [[{key: frame[key] for key in subject.FRAME_KEYS} for frame in json.loads(text)] for text in texts]
+        frames = [subject.named_frames(text) for text in texts]
         names, arrays = [*names, "frames"], [*arrays, pa.array(frames, pa.list_(FRAME))]
     return pa.table(arrays, names=names)
 

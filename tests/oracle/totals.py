@@ -56,9 +56,10 @@ def is_workspace(segment: Mapping[str, Any], places: set[tuple[Any, Any]]) -> bo
 
 
 def block_request(block: Mapping[str, Any]) -> int | None:
-    """Requested size of a block, before 2.0 from its history."""
+    """Requested size of a block; before 2.1 its history knows."""
+    requested: int | None = block.get("requested_size")
     history = block.get("history") or [{}]
-    return block.get("requested_size", history[0].get("real_size"))
+    return requested if "frames" in block else history[0].get("real_size", requested)
 
 
 def device_figures(device: int, segments: list[Mapping[str, Any]], trace: Sequence[Mapping[str, Any]]) -> Figures:
@@ -85,7 +86,7 @@ def device_figures(device: int, segments: list[Mapping[str, Any]], trace: Sequen
         "segment_count": len(own),
         "block_count": len(blocks),
         "blocks": {state: {"count": len(part), "bytes": sizes[state]} for state, part in by_state.items()},
-        "trace_count": len(trace) - expect.workspace_entries(trace),
+        "trace_count": expect.workspace_flags(trace).count(False),
         "workspace_bytes": sum(segment["total_size"] for segment in segments if segment not in own),
     }
 

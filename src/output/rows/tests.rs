@@ -1,8 +1,11 @@
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Float64Array, Int64Array, ListArray, StringViewArray, StructArray};
+use arrow::array::{
+    ArrayRef, DictionaryArray, Float64Array, Int64Array, ListArray, NullArray, StringArray, StringViewArray,
+    StructArray,
+};
 use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{Field, Fields};
+use arrow::datatypes::{Field, Fields, Int32Type};
 
 use super::*;
 
@@ -74,11 +77,11 @@ fn a_table_aligns_numbers_and_keeps_one_row_on_one_line() {
     assert_eq!(
         lines,
         [
-            r#"            size  share  name      frames"#,
+            "            size  share  name      frames",
             &format!("{}  {}  {}  {}", "-".repeat(16), "-".repeat(5), "-".repeat(8), "-".repeat(48)),
             r#"9007199254740993    0.1  a,"b"\nc  [{"name":"f\"","line":1},{"name":"g","line":-1}]"#,
-            r#"            NULL    NaN            []"#,
-            r#"              -5   NULL  NULL      []"#,
+            "            NULL    NaN            []",
+            "              -5   NULL  NULL      []",
         ]
     );
 }
@@ -114,4 +117,20 @@ fn columns_of_one_name_stay_two_keys() {
     )
     .unwrap();
     assert_eq!(written(Format::Json, &batch, None), "[\n{\"id\":1,\"id_3\":1,\"id_2\":1}\n]\n");
+}
+
+#[test]
+fn null_is_null_also_in_a_dictionary_and_without_a_type() {
+    let texts: ArrayRef = Arc::new(StringArray::from(vec![None, Some("a")]));
+    let dictionary = DictionaryArray::<Int32Type>::new(vec![0, 1].into(), texts);
+    let batch = RecordBatch::try_from_iter_with_nullable([
+        ("a", Arc::new(NullArray::new(2)) as ArrayRef, true),
+        ("b", Arc::new(dictionary), true),
+    ])
+    .unwrap();
+    assert_eq!(written(Format::Csv, &batch, None), "a,b\n,\n,a\n");
+    assert_eq!(
+        written(Format::Json, &batch, None),
+        "[\n{\"a\":null,\"b\":null},\n{\"a\":null,\"b\":\"a\"}\n]\n"
+    );
 }

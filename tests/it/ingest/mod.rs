@@ -1,5 +1,7 @@
 //! `npusnap ingest` as users run it: where results go, what stands in the way, and what an interruption leaves.
 
+mod handmade;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,105 +13,9 @@ use std::time::{Duration, Instant};
 use npusnap::schema::TABLES;
 use npusnap::store::{Cache, Silent, Store};
 use rusqlite::Connection;
-use serde::Serialize;
 use tempfile::{TempDir, tempdir};
 
-#[derive(Serialize)]
-struct Frame {
-    filename: &'static str,
-    line: i64,
-    name: String,
-}
-
-#[derive(Serialize)]
-struct Block {
-    address: i64,
-    size: i64,
-    requested_size: i64,
-    state: &'static str,
-    frames: Vec<Frame>,
-}
-
-#[expect(clippy::struct_field_names, reason = "the names of the format")]
-#[derive(Serialize)]
-struct Segment {
-    device: i64,
-    address: i64,
-    total_size: i64,
-    allocated_size: i64,
-    active_size: i64,
-    requested_size: i64,
-    stream: i64,
-    segment_type: &'static str,
-    segment_pool_id: (i64, i64),
-    is_expandable: bool,
-    frames: Vec<Frame>,
-    blocks: Vec<Block>,
-}
-
-#[derive(Serialize)]
-struct Event {
-    action: &'static str,
-    addr: i64,
-    size: i64,
-    stream: i64,
-    frames: Vec<Frame>,
-}
-
-#[derive(Serialize)]
-struct Snapshot {
-    segments: Vec<Segment>,
-    device_traces: Vec<Vec<Event>>,
-}
-
-fn frames(line: i64) -> Vec<Frame> {
-    vec![Frame { filename: "train.py", line, name: format!("step{line}") }]
-}
-
-/// A snapshot with one segment per device and `events` events on the first of two devices.
-fn snapshot(events: i64) -> Vec<u8> {
-    let segment = |device| Segment {
-        device,
-        address: 1 << 40,
-        total_size: 2 << 20,
-        allocated_size: 512,
-        active_size: 512,
-        requested_size: 500,
-        stream: 0,
-        segment_type: "small",
-        segment_pool_id: (0, 0),
-        is_expandable: false,
-        frames: frames(0),
-        blocks: vec![
-            Block {
-                address: 1 << 40,
-                size: 512,
-                requested_size: 500,
-                state: "active_allocated",
-                frames: frames(1),
-            },
-            Block {
-                address: (1 << 40) + 512,
-                size: (2 << 20) - 512,
-                requested_size: 0,
-                state: "inactive",
-                frames: Vec::new(),
-            },
-        ],
-    };
-    let event = |index: i64| Event {
-        action: if index % 2 == 0 { "alloc" } else { "free_requested" },
-        addr: (1 << 40) + index / 2 * 512,
-        size: 512,
-        stream: 0,
-        frames: frames(index % 10),
-    };
-    let snapshot = Snapshot {
-        segments: vec![segment(0), segment(1)],
-        device_traces: vec![(0..events).map(event).collect(), Vec::new()],
-    };
-    serde_pickle::to_vec(&snapshot, serde_pickle::SerOptions::new()).unwrap()
-}
+use handmade::snapshot;
 
 /// A folder with a snapshot of `events` events in it.
 fn folder(events: i64) -> (TempDir, PathBuf) {
@@ -350,6 +256,7 @@ fn running_out_of_space_leaves_the_old_result() {
             .output()
             .unwrap();
         fails(&output, "caused by");
+        assert!(stderr(&output).contains("/a.") && !stderr(&output).contains(".tmp-"), "{}", stderr(&output));
         assert!(bytes(&dir.path().join("a.npusnap")) == store);
         assert_eq!(events(&dir.path().join("a.db")), 50);
         assert_eq!(names(dir.path()), ["a.db", "a.npusnap", "a.pickle"]);
@@ -488,4 +395,44 @@ fn a_store_of_another_version_is_refused() {
     assert!(error.hint().unwrap().contains("npusnap ingest"));
     succeeds(&ingest(&[&source]));
     assert!(Store::open(&dir.path().join("a.npusnap")).is_ok());
+}
+
+/// Number of events, by a query on `source` with `cache` as the user's cache folder.
+fn count(source: &Path, cache: &Path) -> String {
+    let output = npusnap()
+        .args(["sql", "--format", "csv"])
+        .arg(source)
+        .arg("SELECT count(*) AS events FROM traces")
+        .env("XDG_CACHE_HOME", cache)
+        .output()
+        .unwrap();
+    succeeds(&output);
+    stdout(&output)
+}
+
+#[test]
+fn what_stands_beside_a_snapshot_is_not_replaced_by_a_cache() {
+    let (dir, source) = folder(10);
+    let cache = tempdir().unwrap();
+    // `a.pkl` wants the same name as `a.pickle`, which was here first.
+    let other = dir.path().join("a.pkl");
+    fs::write(&other, snapshot(20)).unwrap();
+    assert_eq!(count(&source, cache.path()), "events\n10\n");
+    assert_eq!(count(&other, cache.path()), "events\n20\n");
+    let made = identity(&Store::open(&dir.path().join("a.npusnap")).unwrap());
+    let folders = names(&cache.path().join("npusnap"));
+    assert_eq!(folders.len(), 1, "{folders:?}");
+    let cached = cache.path().join("npusnap").join(&folders[0]);
+    let first = identity(&Store::open(&cached).unwrap());
+
+    assert_eq!(count(&source, cache.path()), "events\n10\n");
+    assert_eq!(count(&other, cache.path()), "events\n20\n");
+    assert_eq!(identity(&Store::open(&dir.path().join("a.npusnap")).unwrap()), made);
+    assert_eq!(identity(&Store::open(&cached).unwrap()), first);
+
+    // Where neither place can be had, the Parquet lives as long as the query.
+    let nowhere = dir.path().join("nowhere");
+    fs::write(&nowhere, "a file").unwrap();
+    assert_eq!(count(&other, &nowhere), "events\n20\n");
+    assert_eq!(names(dir.path()), ["a.npusnap", "a.pickle", "a.pkl", "nowhere"]);
 }

@@ -5,6 +5,7 @@
 use std::io::{self, Write};
 
 use arrow::array::Array;
+use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, FieldRef, Schema};
 use arrow::json::writer::{EncoderOptions, NullableEncoder, make_encoder};
 use arrow::record_batch::RecordBatch;
@@ -126,7 +127,9 @@ impl Default for Encoding {
 
 /// A column of a batch, ready to give its values as text.
 pub(super) struct Column<'a> {
-    array: &'a dyn Array,
+    /// Also those that are NULL in a dictionary, or by their type.
+    nulls: Option<NullBuffer>,
+    nested: bool,
     text: ArrayFormatter<'a>,
     /// None for a type that JSON has no writer for; its text is a string then.
     json: Option<NullableEncoder<'a>>,
@@ -136,15 +139,21 @@ impl<'a> Column<'a> {
     fn new(field: &'a FieldRef, array: &'a dyn Array, encoding: &'a Encoding) -> io::Result<Self> {
         let text = ArrayFormatter::try_new(array, &encoding.text).map_err(io::Error::other)?;
         let json = make_encoder(field, array, &encoding.json).ok();
-        Ok(Self { array, text, json })
+        Ok(Self { nulls: array.logical_nulls(), nested: array.data_type().is_nested(), text, json })
+    }
+
+    fn is_null(&self, row: usize) -> bool {
+        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
     }
 
     /// Appends the value as JSON.
     fn append_json(&mut self, row: usize, out: &mut Vec<u8>) -> io::Result<()> {
+        if self.is_null(row) {
+            out.extend_from_slice(b"null");
+            return Ok(());
+        }
         match &mut self.json {
-            Some(json) if json.is_null(row) => out.extend_from_slice(b"null"),
             Some(json) => json.encode(row, out),
-            None if self.array.is_null(row) => out.extend_from_slice(b"null"),
             None => serde_json::to_writer(out, &self.text.value(row).to_string())?,
         }
         Ok(())
@@ -152,10 +161,10 @@ impl<'a> Column<'a> {
 
     /// Appends the value as text, lists and structs as JSON, and says whether there is one: NULL has none.
     fn append_text(&mut self, row: usize, out: &mut Vec<u8>) -> io::Result<bool> {
-        if self.array.is_null(row) {
+        if self.is_null(row) {
             return Ok(false);
         }
-        if self.array.data_type().is_nested() {
+        if self.nested {
             self.append_json(row, out)?;
         } else {
             write!(out, "{}", self.text.value(row))?;
