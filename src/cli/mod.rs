@@ -3,6 +3,7 @@
 mod analyze;
 mod catalog;
 mod ingest;
+mod interrupt;
 mod progress;
 mod query;
 mod synth;
