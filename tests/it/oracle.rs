@@ -283,7 +283,8 @@ fn event() -> impl Strategy<Value = Event> {
             (time_us, pool_id, frames),
         )| Event {
             action,
-            addr,
+            // Only `oom` and what we do not know can do without an address.
+            addr: if ["oom", "new"].contains(&action) { addr } else { Some(addr.unwrap_or(0)) },
             device_free,
             size,
             stream,
