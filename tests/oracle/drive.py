@@ -246,13 +246,13 @@ def contents(folder: str) -> Iterator[Case]:
         stem = os.path.splitext(os.path.basename(path))[0]
         if stem in bases:
             for written in mutate.write_all(mutate.contents(path), os.path.join(folder, stem)):
-                yield Case(f"{stem}/{os.path.basename(written)}", written)
+                yield Case(f"{stem}/{os.path.basename(written)}", written, totals=True)
 
 
 def handmade(folder: str) -> Iterator[Case]:
     """Snapshots that need no recording."""
     for written in mutate.write_all(mutate.handmade(), os.path.join(folder, "handmade")):
-        yield Case(os.path.basename(written), written)
+        yield Case(os.path.basename(written), written, totals=True)
 
 
 def folder_cases(source: str, folder: str) -> Iterator[Case]:
