@@ -14,6 +14,8 @@ mod opcode;
 mod rare;
 mod reader;
 mod state;
+#[cfg(test)]
+mod tests;
 mod text;
 mod tree;
 mod value;
