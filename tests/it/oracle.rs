@@ -308,7 +308,7 @@ fn serde_pickle_and_pythons_pickler_give_the_same_rows() {
     let folder = tempfile::tempdir().unwrap();
     // A fixed seed: what fails here fails everywhere.
     let mut runner = TestRunner::deterministic();
-    for number in 0..40 {
+    for number in 0..24 {
         let Snapshot { segments, device_traces } = snapshot().new_tree(&mut runner).unwrap().current();
         let options = serde_pickle::SerOptions::new();
         let options = if number % 3 == 0 { options.proto_v2() } else { options };

@@ -263,7 +263,7 @@ def folder_cases(source: str, folder: str) -> Iterator[Case]:
             yield Case(name, path, totals=True)
             again = iter([(f"again_{name[:-7]}", mutate.c_pickler(4), expect.load(path))])
             for written in mutate.write_all(again, folder):
-                yield Case(os.path.basename(written), written, totals=True)
+                yield Case(os.path.basename(written), written)
 
 
 # -------------------------------------------------------------------------------------------------------- main
