@@ -88,6 +88,11 @@ fn handmade_snapshots_become_the_rows_that_python_unpickles() {
 }
 
 #[test]
+fn fixtures_become_the_rows_that_python_unpickles_and_their_truth() {
+    python("drive.py", &["--binary", NPUSNAP, "fixtures"]);
+}
+
+#[test]
 fn simulated_snapshots_become_their_rows_and_their_truth() {
     python("drive.py", &["--binary", NPUSNAP, "synth"]);
 }
