@@ -111,6 +111,8 @@ def truth_figures(truth: Any, has_traces: bool) -> dict[int, Figures]:
     out = {}
     for device in truth["devices"]:
         final = device["final"]
+        if not final["segments"] and not (device["events_in_window"] and has_traces) and not device["workspace_bytes"]:
+            continue  # the device was there, but nothing in the file is about it
         out[device["device"]] = {
             "reserved": final["reserved"],
             "allocated": final["allocated"],
