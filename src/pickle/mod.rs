@@ -14,6 +14,8 @@ mod opcode;
 mod rare;
 mod reader;
 mod state;
+#[cfg(test)]
+mod tests;
 mod text;
 mod tree;
 mod value;
@@ -22,8 +24,8 @@ pub mod writer;
 pub(crate) use intern::Interner;
 
 pub use error::{Lookalike, PickleError, PickleErrorKind};
-pub use machine::{End, Machine, Sink};
-pub use memo::Entry;
+pub use machine::{Ahead, End, Machine, Sink};
+pub use memo::{Entry, Memo};
 pub use state::State;
 pub use tree::{NodeKind, Tree};
 pub use value::{KEPT_KINDS, Slot, Value};

@@ -9,13 +9,16 @@
 )]
 
 mod catalog;
+mod decode;
 mod ingest;
 mod layers;
 mod oracle;
 mod overview;
+mod pickle_robust;
 mod pickle_writer;
 mod query;
 mod relations;
 mod slt;
 mod store;
+mod support;
 mod synth;
