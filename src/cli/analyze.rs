@@ -1,14 +1,155 @@
-//! `npusnap analyze`.
+//! `npusnap analyze`: opens a source, runs an analysis, writes what it found.
 
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use clap::builder::PossibleValuesParser;
+
+use crate::analysis::{ANALYSES, Analysis, ImportNote, Lang, Scope, Severity, SnapshotFacts, Thresholds};
 use crate::cli::Outcome;
-use crate::error::Result;
+use crate::engine::{self, Engine};
+use crate::error::{Error, Result};
+use crate::output::{Page, Sink, envelope, write_page};
+use crate::store::Cache;
 
-/// Judge a snapshot
+/// Judge a snapshot: what each device holds, and whether that is healthy.
+///
+/// SOURCE is a snapshot pickle or the folder that `npusnap ingest` made of one.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+#[command(
+    after_help = "Examples:\n  npusnap analyze snapshot.pickle\n  npusnap analyze snapshot.pickle --lang zh\n  \
+    npusnap analyze snapshot.npusnap --format json --device 0\n  \
+    npusnap analyze snapshot.pickle --fail-on critical   # exit code 1 when something critical is found"
+)]
+pub(super) struct Args {
+    /// Snapshot pickle, or its `.npusnap` folder.
+    source: PathBuf,
+    /// What to look at.
+    #[arg(long, default_value = "overview", value_parser = modes())]
+    mode: String,
+    /// Only this device number.
+    #[arg(long, value_name = "N")]
+    device: Option<i64>,
+    /// Text for people, JSON for programs.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Write to FILE instead of standard output.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Language of the text and of the messages in JSON.
+    #[arg(long, value_enum, default_value_t = Language::En)]
+    lang: Language,
+    /// Judge with another number; `npusnap thresholds` lists them.
+    #[arg(long = "threshold", value_name = "NAME=VALUE")]
+    thresholds: Vec<String>,
+    /// Exit with 1 when a finding is this bad or worse.
+    #[arg(long, value_enum, value_name = "SEVERITY")]
+    fail_on: Option<FailOn>,
+    /// Neither use nor keep the Parquet made of a pickle.
+    #[arg(long)]
+    no_cache: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Language {
+    En,
+    Zh,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FailOn {
+    Warning,
+    Critical,
+}
+
+/// List the numbers that turn measures into judgements.
+#[derive(Debug, clap::Args)]
+pub(super) struct ThresholdsArgs {}
+
+fn modes() -> PossibleValuesParser {
+    ANALYSES.iter().map(|analysis| analysis.name()).collect::<Vec<_>>().into()
+}
+
+fn analysis(name: &str) -> Result<&'static dyn Analysis> {
+    ANALYSES.iter().copied().find(|analysis| analysis.name() == name).ok_or_else(|| Error::Unknown {
+        kind: "mode",
+        name: name.to_owned(),
+        nearest: None,
+    })
+}
 
 /// Runs the command.
 pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
-    let _ = (args, quiet);
+    let analysis = analysis(&args.mode)?;
+    let mut thresholds = Thresholds::default();
+    for assignment in &args.thresholds {
+        thresholds.set(assignment)?;
+    }
+    let lang = match args.lang {
+        Language::En => Lang::En,
+        Language::Zh => Lang::Zh,
+    };
+    let store = super::open(&args.source, if args.no_cache { Cache::Off } else { Cache::Keep }, quiet)?;
+    let engine = Engine::open(store, engine::Options::default())?;
+    let snapshot = SnapshotFacts::read(&engine)?;
+    let notes = ImportNote::read(&engine)?;
+    let outcome = analysis.run(&engine, &thresholds, Scope { device: args.device })?;
+    let findings = outcome.findings();
+    write_to(args.output.as_deref(), |out| match args.format {
+        Format::Text => write_page(
+            out,
+            &Page {
+                mode: analysis.name(),
+                snapshot: snapshot.as_ref(),
+                notes: &notes,
+                findings: &findings,
+                figures: &outcome.figures(),
+            },
+            lang,
+        ),
+        Format::Json => {
+            let json = envelope(
+                analysis.name(),
+                snapshot.as_ref(),
+                &notes,
+                &thresholds,
+                &findings,
+                outcome.json(),
+                lang,
+            );
+            serde_json::to_writer_pretty(&mut *out, &json)?;
+            writeln!(out)
+        }
+    })?;
+    let worst = findings.iter().map(|finding| finding.severity).max();
+    Ok(match args.fail_on {
+        Some(FailOn::Warning) if worst >= Some(Severity::Warning) => Outcome::FindingReached,
+        Some(FailOn::Critical) if worst >= Some(Severity::Critical) => Outcome::FindingReached,
+        _ => Outcome::Done,
+    })
+}
+
+/// Runs `npusnap thresholds`.
+pub(super) fn thresholds(_args: &ThresholdsArgs) -> Result<Outcome> {
+    write_to(None, |out| {
+        for (name, value, _, doc) in Thresholds::default().list() {
+            writeln!(out, "{name:20} {value:<6}  {doc}")?;
+        }
+        Ok(())
+    })?;
     Ok(Outcome::Done)
+}
+
+/// Hands a buffered writer to `write`: standard output, or a file that appears whole or not at all.
+fn write_to(path: Option<&Path>, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
+    let mut sink = Sink::open(path)?;
+    write(&mut sink).map_err(|source| sink.error(source))?;
+    sink.finish()
 }

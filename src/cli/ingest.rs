@@ -1,14 +1,190 @@
-//! `npusnap ingest`.
+//! `npusnap ingest`: which files each snapshot becomes, and what is said about it.
 
-use crate::cli::Outcome;
-use crate::error::Result;
+use std::collections::HashMap;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::Outcome;
+use super::progress::Bar;
+use crate::engine;
+use crate::error::{Error, Result};
+use crate::quantity;
+use crate::snapshot::Options;
+use crate::store::{self, Foreign, Indexes, Ingested, Source, SqliteOptions, Targets};
 
 /// Turn snapshots into Parquet and SQLite.
+///
+/// Each SOURCE becomes `<stem>.npusnap/` (one Parquet file per table) and `<stem>.db` (SQLite) beside it. Standard output
+/// has one line per thing written: path, kind and bytes.
 #[derive(Debug, clap::Args)]
-pub struct Args {}
+pub(super) struct Args {
+    /// Snapshots to read.
+    #[arg(required = true, value_name = "SOURCE")]
+    sources: Vec<PathBuf>,
+    /// Folder for the results; with one SOURCE, a name ending in `.npusnap` is the Parquet folder itself.
+    #[arg(long, short, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// Name of the SQLite database; for one SOURCE.
+    #[arg(long, value_name = "FILE")]
+    sqlite: Option<PathBuf>,
+    /// Write no SQLite database.
+    #[arg(long, conflicts_with = "sqlite")]
+    no_sqlite: bool,
+    /// Make no indexes in the SQLite database: it is smaller and sooner done, and slower to query.
+    #[arg(long, conflicts_with = "no_sqlite")]
+    no_indexes: bool,
+    /// Replace what is in the way even if npusnap did not make it.
+    #[arg(long)]
+    force: bool,
+}
 
 /// Runs the command.
-pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
-    let _ = (args, quiet);
-    Ok(Outcome::Done)
+pub(super) fn run(args: Args, quiet: bool) -> Result<Outcome> {
+    let jobs = args.jobs()?;
+    if let [job] = jobs.as_slice() {
+        job.run(quiet)?;
+        return Ok(Outcome::Done);
+    }
+    let mut failed = 0;
+    for job in &jobs {
+        match job.run(quiet) {
+            Ok(()) => {}
+            Err(error) if error.is_broken_pipe() => return Err(error),
+            Err(error) => {
+                failed += 1;
+                let _closed = error.report(&mut io::stderr().lock());
+            }
+        }
+    }
+    if failed > 0 { Err(Error::Several { failed, total: jobs.len() }) } else { Ok(Outcome::Done) }
+}
+
+/// One snapshot and where it goes.
+struct Job {
+    source: PathBuf,
+    targets: Targets,
+}
+
+impl Args {
+    /// What is to be done, or why it would make no sense, before anything is done.
+    fn jobs(self) -> Result<Vec<Job>> {
+        if self.sqlite.is_some() && self.sources.len() > 1 {
+            return Err(usage("--sqlite", "names one database, but there are several snapshots"));
+        }
+        let jobs: Vec<Job> = self.sources.iter().map(|source| self.job(source)).collect::<Result<_>>()?;
+        let mut taken: HashMap<&Path, &Path> = HashMap::new();
+        for Job { source, targets } in &jobs {
+            let database = targets.sqlite.as_ref().map(|(path, _)| path.as_path());
+            for target in [Some(targets.parquet.as_path()), database].into_iter().flatten() {
+                if let Some(other) = taken.insert(target, source) {
+                    let reason = format!(
+                        "would replace the result of `{}`, `{}`; choose another place for one of them with `-o`",
+                        other.display(),
+                        target.display()
+                    );
+                    return Err(usage(&format!("`{}`", source.display()), &reason));
+                }
+            }
+        }
+        Ok(jobs)
+    }
+
+    fn job(&self, source: &Path) -> Result<Job> {
+        let Some(stem) = source.file_stem() else {
+            return Err(usage(&format!("`{}`", source.display()), "names no file"));
+        };
+        let named = |extension: &str| {
+            let mut name = stem.to_owned();
+            name.push(extension);
+            name
+        };
+        let is_store = |dir: &Path| dir.extension().is_some_and(|extension| extension == "npusnap");
+        let (parquet, database) = match &self.output {
+            None => (source.with_file_name(named(".npusnap")), source.with_file_name(named(".db"))),
+            Some(dir) if is_store(dir) && self.sources.len() == 1 => (dir.clone(), dir.with_extension("db")),
+            Some(dir) => (dir.join(named(".npusnap")), dir.join(named(".db"))),
+        };
+        let views = engine::exported_views()?;
+        let sqlite = (!self.no_sqlite).then(|| {
+            let indexes = if self.no_indexes { Indexes::LeaveOut } else { Indexes::Make };
+            let path = self.sqlite.clone().unwrap_or(database);
+            (path, SqliteOptions { indexes, views })
+        });
+        let targets =
+            Targets { parquet, sqlite, foreign: if self.force { Foreign::Replace } else { Foreign::Refuse } };
+        Ok(Job { source: source.to_owned(), targets })
+    }
+}
+
+impl Job {
+    fn run(&self, quiet: bool) -> Result<()> {
+        let Source::Snapshot(source) = Source::find(&self.source)? else {
+            let what = format!("`{}`", self.source.display());
+            return Err(usage(&what, "is a folder; name the snapshot files to ingest"));
+        };
+        if let Some(dir) = self.targets.parquet.parent() {
+            fs::create_dir_all(dir).map_err(Error::io(dir, "cannot create"))?;
+        }
+        let bar = Bar::new(&source, quiet);
+        let ingested = store::ingest(&source, &Options::default(), self.targets.clone(), &bar);
+        drop(bar);
+        let ingested = ingested?;
+        self.list()?;
+        if !quiet {
+            let _closed = self.summarise(&ingested, &mut io::stderr().lock());
+        }
+        Ok(())
+    }
+
+    /// Things written, with their kind.
+    fn written(&self) -> impl Iterator<Item = (&Path, &'static str)> {
+        let database = self.targets.sqlite.as_ref().map(|(path, _)| (path.as_path(), "sqlite"));
+        std::iter::once((self.targets.parquet.as_path(), "parquet")).chain(database)
+    }
+
+    fn list(&self) -> Result<()> {
+        let mut stdout = io::stdout().lock();
+        for (path, kind) in self.written() {
+            let bytes = size(path).map_err(Error::io(path, "cannot read"))?;
+            writeln!(stdout, "{} {kind} {bytes}", path.display())
+                .map_err(|source| Error::Output { source })?;
+        }
+        stdout.flush().map_err(|source| Error::Output { source })
+    }
+
+    fn summarise(&self, ingested: &Ingested, out: &mut dyn io::Write) -> io::Result<()> {
+        let counts = [("traces", "event"), ("devices", "device"), ("call_stacks", "stack")];
+        let counts: Vec<String> = counts
+            .iter()
+            .map(|(table, noun)| counted(ingested.rows.get(table).copied().unwrap_or_default(), noun))
+            .collect();
+        let written: Vec<String> = self.written().map(|(path, _)| path.display().to_string()).collect();
+        let name = self.source.file_name().unwrap_or_default();
+        writeln!(out, "{}: {} -> {}", name.display(), counts.join(", "), written.join(", "))?;
+        let warnings = usize::try_from(ingested.summary.warnings).unwrap_or(usize::MAX);
+        if warnings > 0 {
+            let table = "table `import_stats` says what was lost or does not add up";
+            writeln!(out, "{}: {}; {table}", name.display(), counted(warnings, "warning"))?;
+        }
+        Ok(())
+    }
+}
+
+fn usage(what: &str, reason: &str) -> Error {
+    Error::Usage { what: what.to_owned(), reason: reason.to_owned() }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", quantity::count(i64::try_from(count).unwrap_or(i64::MAX)))
+}
+
+/// Bytes of a file, or of the files in a folder.
+fn size(path: &Path) -> io::Result<u64> {
+    let metadata = fs::metadata(path)?;
+    if metadata.is_file() {
+        return Ok(metadata.len());
+    }
+    fs::read_dir(path)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
 }

@@ -3,12 +3,17 @@
 mod analyze;
 mod catalog;
 mod ingest;
+mod interrupt;
+mod progress;
 mod query;
 mod synth;
+
+use std::path::Path;
 
 use clap::{Parser, Subcommand};
 
 use crate::error::Result;
+use crate::store::{Cache, Source, Store};
 
 /// How a run ended when it did what it was asked to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +42,7 @@ enum Command {
     Sql(query::Args),
     Macros(catalog::MacrosArgs),
     Schema(catalog::SchemaArgs),
+    Thresholds(analyze::ThresholdsArgs),
     Synth(synth::Args),
 }
 
@@ -46,11 +52,18 @@ enum Command {
 /// Whatever ends the command with exit code 2.
 pub fn run(cli: Cli) -> Result<Outcome> {
     match cli.command {
-        Command::Ingest(args) => ingest::run(&args, cli.quiet),
+        Command::Ingest(args) => ingest::run(args, cli.quiet),
         Command::Analyze(args) => analyze::run(&args, cli.quiet),
         Command::Sql(args) => query::run(&args, cli.quiet),
         Command::Macros(args) => catalog::macros(&args),
         Command::Schema(args) => catalog::schema(&args),
-        Command::Synth(args) => synth::run(&args),
+        Command::Thresholds(args) => analyze::thresholds(&args),
+        Command::Synth(args) => synth::run(&args, cli.quiet),
     }
+}
+
+/// Opens a source for queries, with a bar while a snapshot has to be ingested first.
+fn open(source: &Path, cache: Cache, quiet: bool) -> Result<Store> {
+    let silent = quiet || !matches!(Source::find(source)?, Source::Snapshot(_));
+    Store::open_with(source, cache, &progress::Bar::new(source, silent))
 }

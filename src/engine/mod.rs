@@ -1,1 +1,211 @@
-//! SQL over a store. The only module that names DataFusion; its API is blocking.
+//! SQL over a store. The only module that names DataFusion.
+//!
+//! [`Engine`] owns the asynchronous runtime and blocks, so nothing above it is asynchronous. It is not for callers that
+//! run inside a runtime themselves.
+
+mod attach;
+mod doc;
+mod explain;
+mod memory;
+mod names;
+mod query;
+mod rows;
+mod runtime;
+mod sql_macro;
+mod sql_text;
+mod statement;
+mod table_function;
+mod value;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use datafusion::common::DataFusionError;
+use datafusion::datasource::MemTable;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::logical_expr::LogicalPlan;
+use datafusion::prelude::{SessionConfig, SessionContext};
+
+use crate::error::{Error, Result};
+use crate::schema::{self, TABLES};
+use crate::store::Store;
+
+pub use attach::BASE;
+pub use doc::{macro_list, macro_markdown, macro_text};
+pub use explain::nearest;
+pub use names::Names;
+pub use query::{Batches, QueryOptions};
+pub(crate) use rows::row;
+pub use rows::{Cell, Row, Rows, cell, check, sql_type};
+pub use sql_macro::{ColumnDoc, Dialect, Param, SqlMacro, catalog, exported_views};
+pub use sql_text::{is_ended, parameters, statements};
+pub use value::{SqlType, Value};
+
+use attach::OWN;
+use explain::query_error;
+use memory::Pool;
+use runtime::Runtime;
+
+/// What an engine may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Parts a query is worked on in, each on a thread of its own.
+    pub partitions: usize,
+    /// Bytes that sorts and aggregations may hold before they go to temporary files.
+    pub memory_limit: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { partitions: 2, memory_limit: 2 << 30 }
+    }
+}
+
+/// Bytes that a sort sets aside for merging what it wrote to temporary files.
+const MERGE_BYTES: usize = 10 << 20;
+
+/// Rows of a batch, where there is memory enough; and fewest, where there is not.
+const BATCH_ROWS: usize = 8192;
+const FEWEST_ROWS: usize = 256;
+
+/// Bytes that a row may well have.
+const ROW_BYTES: usize = 1024;
+
+/// Answers queries over one snapshot, or over one and another it is compared with.
+#[expect(missing_debug_implementations, reason = "the session has no useful text")]
+pub struct Engine {
+    runtime: Runtime,
+    context: SessionContext,
+    /// By the name they have in SQL.
+    macros: HashMap<String, (SqlMacro, LogicalPlan)>,
+    /// Keeps the files there as long as they may be read.
+    stores: Vec<Store>,
+    memory_limit: usize,
+}
+
+impl Engine {
+    /// Opens a store for queries. Files are read when a query needs them.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn open(store: Store, options: Options) -> Result<Self> {
+        let mut engine = Self::start(options)?;
+        engine.register_store(OWN, store)?;
+        engine.register_macros(OWN)?;
+        Ok(engine)
+    }
+
+    /// Answers queries over rows in memory; a table that is not among them is empty.
+    ///
+    /// # Errors
+    /// A batch has not the schema of its table.
+    pub fn in_memory(mut tables: HashMap<&str, Vec<RecordBatch>>, options: Options) -> Result<Self> {
+        let mut engine = Self::start(options)?;
+        for table in TABLES {
+            let batches = tables.remove(table.name).unwrap_or_default();
+            let provider = MemTable::try_new(table.arrow(), vec![batches])
+                .map_err(|source| query_error(table.name, &source))?;
+            engine.register(OWN, table.name, Arc::new(provider))?;
+        }
+        engine.register_macros(OWN)?;
+        Ok(engine)
+    }
+
+    /// A relation of `sql/`, all of it; parameters that are not given have their defaults.
+    ///
+    /// # Errors
+    /// There is no such relation or parameter, or the query fails.
+    pub fn relation(&self, name: &str, params: &[(&str, Value)]) -> Result<Rows> {
+        let (definition, plan) = self.definition(name)?;
+        let values = definition.named(params)?;
+        let run = async {
+            let plan = table_function::bind(plan, definition, &values)?;
+            let frame = self.context.execute_logical_plan(plan).await?;
+            let schema = Arc::clone(frame.schema().inner());
+            Ok(Rows { schema, batches: frame.collect().await? })
+        };
+        self.runtime.block_on(run).map_err(|source| query_error(name, &source))
+    }
+
+    /// The relation that `R` reads, as typed rows.
+    ///
+    /// # Errors
+    /// As for [`relation`](Self::relation), and where a column is not what `R` says.
+    pub fn rows<R: Row>(&self, params: &[(&str, Value)]) -> Result<Vec<R>> {
+        self.relation(R::RELATION, params)?.read()
+    }
+
+    /// The table that `R` reads, all of it, as typed rows; for tables that are small.
+    ///
+    /// # Errors
+    /// The table cannot be read, or a column is not what `R` says.
+    pub fn table_rows<R: Row>(&self) -> Result<Vec<R>> {
+        let run = async {
+            let frame = self.context.table(R::RELATION).await?;
+            let schema = Arc::clone(frame.schema().inner());
+            Ok(Rows { schema, batches: frame.collect().await? })
+        };
+        self.runtime.block_on(run).map_err(|source| query_error(R::RELATION, &source))?.read()
+    }
+
+    /// Columns of a relation of `sql/` or of a table, without running anything.
+    ///
+    /// # Errors
+    /// There is no such relation.
+    pub fn relation_schema(&self, name: &str) -> Result<SchemaRef> {
+        let bare = name.rsplit('.').next().unwrap_or(name);
+        if schema::table(bare).is_some() {
+            let table = self.runtime.block_on(self.context.table(name));
+            return table
+                .map(|frame| Arc::clone(frame.schema().inner()))
+                .map_err(|source| query_error(name, &source));
+        }
+        let (definition, plan) = self.definition(name)?;
+        let plan = table_function::bind(plan, definition, &definition.named(&[])?);
+        plan.map(|plan| Arc::clone(plan.schema().inner())).map_err(|source| query_error(name, &source))
+    }
+
+    /// Whether the relation that `R` reads has the columns that `R` says, without running anything.
+    ///
+    /// # Errors
+    /// There is no such relation, or the first column that is missing or has another type.
+    pub fn contract<R: Row>(&self) -> Result<()> {
+        check::<R>(self.relation_schema(R::RELATION)?.as_ref())
+    }
+
+    fn start(options: Options) -> Result<Self> {
+        let runtime = Runtime::start(options.partitions.max(1))
+            .map_err(|source| query_error("start", &DataFusionError::IoError(source)))?;
+        let mut config = SessionConfig::new()
+            .with_target_partitions(options.partitions.max(1))
+            .with_information_schema(true)
+            .with_repartition_file_scans(false);
+        // The files lie sorted by device and event: a scan that keeps its order saves the sort before every window.
+        config.options_mut().optimizer.prefer_existing_sort = true;
+        // A macro says in which order its rows come; the user of it need not repeat that.
+        config.options_mut().sql_parser.enable_subquery_sort_elimination = false;
+        // So that an error can say where in the query it is.
+        config.options_mut().sql_parser.collect_spans = true;
+        let share = options.memory_limit / options.partitions.max(1) / 4;
+        config.options_mut().execution.sort_spill_reservation_bytes = (share / 4).min(MERGE_BYTES);
+        // A sort cannot do with less than a few batches: where memory is short, a batch has fewer rows.
+        let config = config.with_batch_size((share / ROW_BYTES).clamp(FEWEST_ROWS, BATCH_ROWS));
+        let environment = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(Pool::new(options.memory_limit)))
+            .build_arc()
+            .map_err(|source| query_error("start", &source))?;
+        let context = SessionContext::new_with_config_rt(config, environment);
+        let memory_limit = options.memory_limit;
+        Ok(Self { runtime, context, macros: HashMap::new(), stores: Vec::new(), memory_limit })
+    }
+
+    fn definition(&self, name: &str) -> Result<&(SqlMacro, LogicalPlan)> {
+        self.macros.get(name).ok_or_else(|| Error::Unknown {
+            kind: "macro",
+            name: name.to_owned(),
+            nearest: explain::nearest(name, self.macros.keys().map(String::as_str)),
+        })
+    }
+}

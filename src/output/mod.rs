@@ -1,1 +1,12 @@
-//! Placeholder until its author fills it.
+//! Results become bytes on a stream: text and tables for people, JSON and CSV for programs.
+
+mod envelope;
+mod rows;
+mod sink;
+mod table;
+mod text;
+
+pub use envelope::envelope;
+pub use rows::{Format, RowWriter};
+pub use sink::Sink;
+pub use text::{Page, write_page};

@@ -87,7 +87,8 @@ pub(super) fn append<S: Sink>(
     state.take_from(if marked { from + 1 } else { from });
     state.stack.truncate(from);
     let list = state.at(target).unwrap_or(Value::Mark);
-    if state.taken.is_empty() && matches!(list, Value::EmptyList) {
+    // serde-pickle ends a list of a whole number of batches with a batch of none.
+    if state.taken.is_empty() && matches!(list, Value::EmptyList | Value::TakenList { .. }) {
         return Ok(());
     }
     state.check_unshared(target)?;

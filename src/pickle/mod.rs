@@ -21,6 +21,7 @@ mod tests;
 mod text;
 mod tree;
 mod value;
+pub mod writer;
 
 pub(crate) use intern::Interner;
 

@@ -19,6 +19,7 @@ mod segment;
 mod source;
 mod stacks;
 mod stats;
+pub mod synth;
 mod top;
 mod whole;
 mod words;

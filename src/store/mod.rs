@@ -1,27 +1,124 @@
 //! Rows become files and are found again: Parquet (one file per table) and SQLite.
+//!
+//! A store under its final name is always whole: it is written beside it, brought to the disk and then renamed.
 
+mod cache;
+mod encoding;
+mod ingest;
+mod parquet;
+mod source;
+mod sqlite;
+mod staging;
+mod worker;
+
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::error::Result;
+use tempfile::TempDir;
+
+use crate::error::{Error, Result};
+use crate::snapshot::{self, Progress};
+
+use staging::Staging;
+
+pub use ingest::{Fanout, Foreign, Ingested, Targets, ingest};
+pub use parquet::ParquetSink;
+pub use source::Source;
+pub use sqlite::{Indexes, SqliteOptions, SqliteSink};
+
+/// Whether a snapshot's Parquet is kept for the next time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Cache {
+    /// Beside the snapshot, else in the user's cache folder.
+    #[default]
+    Keep,
+    /// It is made anew and removed at the end.
+    Off,
+}
+
+/// Says nothing of how far an import is.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Silent;
+
+impl Progress for Silent {
+    fn advance(&self, _bytes: u64, _events: u64) {}
+}
 
 /// A folder of Parquet files that a query can read.
 #[derive(Debug)]
 pub struct Store {
     dir: PathBuf,
+    /// Removes the folder when nobody reads it any more.
+    _temporary: Option<TempDir>,
 }
 
 impl Store {
     /// Finds the Parquet of `source`: a store is read in place; a snapshot is ingested first and kept for the next time.
     ///
     /// # Errors
-    /// `source` cannot be read or is neither a store nor a snapshot.
+    /// `source` cannot be read, is neither a store nor a snapshot, or is a store of another table version.
     pub fn open(source: &Path) -> Result<Self> {
-        Ok(Self { dir: source.to_owned() })
+        Self::open_with(source, Cache::Keep, &Silent)
+    }
+
+    /// [`open`](Self::open) with a choice of where the Parquet goes, and a listener while it is made.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_with(source: &Path, cache: Cache, progress: &dyn Progress) -> Result<Self> {
+        match Source::find(source)? {
+            Source::Folder(dir) => Self::at(dir),
+            Source::Snapshot(path) if cache == Cache::Keep => Self::kept(&path, progress),
+            Source::Snapshot(path) => Self::temporary(&path, progress),
+        }
     }
 
     /// The Parquet file of a table.
     #[must_use]
     pub fn table_path(&self, table: &str) -> PathBuf {
-        self.dir.join(format!("{table}.parquet"))
+        parquet::file(&self.dir, table)
+    }
+
+    /// The folder the files are in.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    fn at(dir: PathBuf) -> Result<Self> {
+        parquet::check(&dir)?;
+        Ok(Self { dir, _temporary: None })
+    }
+
+    fn kept(source: &Path, progress: &dyn Progress) -> Result<Self> {
+        let key = cache::Key::of(source)?;
+        for place in cache::places(source, &key) {
+            let dir = match place {
+                // One that somebody took a table out of is made again.
+                cache::Place::Fresh(dir) if parquet::check(&dir).is_ok() => return Self::at(dir),
+                cache::Place::Fresh(dir) | cache::Place::Free(dir) => dir,
+            };
+            // Where nothing can be written, or something of the user's would be lost, the next place is tried.
+            let _there = fs::create_dir_all(staging::parent(&dir));
+            if !ingest::is_replaceable_folder(&dir) {
+                continue;
+            }
+            let Ok(staging) = Staging::new(&dir) else { continue };
+            ingest::write(source, &snapshot::Options::default(), staging, None, Some(&key), progress)?;
+            return Self::at(dir);
+        }
+        Self::temporary(source, progress)
+    }
+
+    fn temporary(source: &Path, progress: &dyn Progress) -> Result<Self> {
+        let place = std::env::temp_dir();
+        let temporary = tempfile::Builder::new()
+            .prefix("npusnap-")
+            .tempdir_in(&place)
+            .map_err(Error::io(&place, "cannot create a folder for the result"))?;
+        let dir = temporary.path().join("snapshot.npusnap");
+        let targets = Targets { parquet: dir.clone(), ..Targets::default() };
+        ingest(source, &snapshot::Options::default(), targets, progress)?;
+        Ok(Self { dir, _temporary: Some(temporary) })
     }
 }

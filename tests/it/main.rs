@@ -1,6 +1,24 @@
 //! The one integration test binary: each further one would link DataFusion again.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test that cannot go on fails with what it met, and one that is skipped says so"
+)]
+
+mod catalog;
 mod decode;
+mod ingest;
 mod layers;
+mod oracle;
+mod overview;
 mod pickle_robust;
+mod pickle_writer;
+mod query;
+mod relations;
+mod slt;
+mod store;
 mod support;
+mod synth;

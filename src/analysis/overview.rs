@@ -1,0 +1,415 @@
+//! Overview: what each device holds at the moment of the dump, and whether that is healthy.
+
+use serde_json::{Value, json};
+
+use super::language::Text;
+use super::outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure};
+use super::thresholds::{Thresholds, judge};
+use super::{Analysis, Scope};
+use crate::engine::{Engine, row};
+use crate::error::Result;
+use crate::quantity;
+
+row! {
+    /// One device of the overview.
+    pub struct DeviceOverview from "device_overview" {
+        /// Device number in the snapshot.
+        device_index: i64,
+        /// `Ascend-NPU` or `CUDA-GPU`.
+        device_type: String,
+        /// Bytes in segments.
+        reserved: i64,
+        /// Rounded bytes in allocated blocks.
+        allocated: i64,
+        /// Rounded bytes in allocated and pending-free blocks.
+        active: i64,
+        /// Requested bytes as the segments carry them; NULL before PyTorch 2.0.
+        requested: Option<i64>,
+        /// Requested bytes in allocated blocks.
+        allocated_requested: Option<i64>,
+        /// Requested bytes in allocated and pending-free blocks.
+        active_requested: Option<i64>,
+        /// (reserved - allocated) / reserved; NULL where nothing is reserved.
+        fragmentation_ratio: Option<f64>,
+        /// Bytes in segments without an active block: cached, and free to go back to the driver.
+        unused_segment_bytes: i64,
+        /// Segments of the caching allocator.
+        segment_count: i64,
+        /// Blocks of the caching allocator.
+        block_count: i64,
+        /// Blocks in state `active_allocated`.
+        active_allocated_count: i64,
+        /// Bytes in them.
+        active_allocated_bytes: i64,
+        /// Blocks in state `active_pending_free`.
+        active_pending_free_count: i64,
+        /// Bytes in them.
+        active_pending_free_bytes: i64,
+        /// Blocks in state `inactive`.
+        inactive_count: i64,
+        /// Bytes in them.
+        inactive_bytes: i64,
+        /// Recorded events, without the entries that describe workspaces at the moment of the dump.
+        trace_count: i64,
+        /// Of them, out-of-memory events.
+        oom_count: i64,
+        /// Bytes of NPU workspaces, which are not part of the caching allocator's pool.
+        workspace_bytes: i64,
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Overview;
+
+impl Analysis for Overview {
+    fn name(&self) -> &'static str {
+        "overview"
+    }
+
+    fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope) -> Result<Box<dyn Outcome>> {
+        let devices: Vec<DeviceOverview> = engine.rows(&[])?;
+        // Pinned host memory is a domain of its own: it stands beside the devices, never among them.
+        let (host, devices) = devices
+            .into_iter()
+            .filter(|device| scope.device.is_none_or(|index| index == device.device_index))
+            .partition(|device| device.device_index < 0);
+        Ok(Box::new(OverviewOutcome { devices, host, thresholds: thresholds.clone() }))
+    }
+}
+
+/// Devices with the thresholds they are judged by.
+#[derive(Debug)]
+struct OverviewOutcome {
+    devices: Vec<DeviceOverview>,
+    host: Vec<DeviceOverview>,
+    thresholds: Thresholds,
+}
+
+impl Outcome for OverviewOutcome {
+    fn json(&self) -> Value {
+        json!({
+            "devices": self.devices.iter().map(DeviceOverview::json).collect::<Vec<_>>(),
+            "host": self.host.iter().map(DeviceOverview::json).collect::<Vec<_>>(),
+        })
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        if self.devices.is_empty() {
+            return vec![nothing_here()];
+        }
+        let mut findings: Vec<Finding> =
+            self.devices.iter().flat_map(|device| device.findings(&self.thresholds)).collect();
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        findings
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        let mut figures = Vec::new();
+        for (title, devices) in [
+            (Text::new("Devices", "设备"), &self.devices),
+            (Text::new("Pinned host memory", "主机锁页内存"), &self.host),
+        ] {
+            if !devices.is_empty() {
+                figures.push(Figure::Table(counters(title, devices)));
+            }
+        }
+        if !self.devices.is_empty() {
+            figures.push(Figure::Table(blocks(&self.devices)));
+        }
+        figures
+    }
+}
+
+impl DeviceOverview {
+    fn json(&self) -> Value {
+        json!({
+            "device_index": self.device_index,
+            "device_type": self.device_type,
+            "reserved": self.reserved,
+            "allocated": self.allocated,
+            "active": self.active,
+            "requested": self.requested,
+            "allocated_requested": self.allocated_requested,
+            "active_requested": self.active_requested,
+            "fragmentation_ratio": self.fragmentation_ratio,
+            "unused_segment_bytes": self.unused_segment_bytes,
+            "segment_count": self.segment_count,
+            "block_count": self.block_count,
+            "blocks": {
+                "active_allocated": {"count": self.active_allocated_count, "bytes": self.active_allocated_bytes},
+                "active_pending_free": {"count": self.active_pending_free_count, "bytes": self.active_pending_free_bytes},
+                "inactive": {"count": self.inactive_count, "bytes": self.inactive_bytes},
+            },
+            "trace_count": self.trace_count,
+            "oom_count": self.oom_count,
+            "workspace_bytes": self.workspace_bytes,
+        })
+    }
+
+    /// Free bytes inside segments that are in use: what fragmentation costs. Whole unused segments are cache.
+    fn split_free_bytes(&self) -> i64 {
+        self.reserved - self.active - self.unused_segment_bytes
+    }
+
+    fn share_of_reserved(&self, bytes: i64) -> Option<f64> {
+        share(bytes, self.reserved)
+    }
+
+    fn findings(&self, thresholds: &Thresholds) -> Vec<Finding> {
+        let findings: Vec<Finding> = [
+            self.oom_finding(),
+            self.fragment_finding(thresholds),
+            self.pending_finding(thresholds),
+            self.segments_finding(thresholds),
+            self.empty_finding(),
+            self.workspace_finding(),
+            self.history_finding(),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if findings.iter().any(|finding| finding.severity > Severity::Info) || self.active == 0 {
+            return findings;
+        }
+        let mut all = vec![self.finding(
+            "overview/healthy",
+            Severity::Ok,
+            Text::new(
+                format!(
+                    "{} of {} reserved is in use, no sign of trouble in the final state",
+                    quantity::bytes(self.active),
+                    quantity::bytes(self.reserved)
+                ),
+                format!(
+                    "已预留 {} 中有 {} 在使用，最终状态未见异常",
+                    quantity::bytes(self.reserved),
+                    quantity::bytes(self.active)
+                ),
+            ),
+            vec![("reserved", bytes(self.reserved)), ("active", bytes(self.active))],
+        )];
+        all.extend(findings);
+        all
+    }
+
+    fn finding(
+        &self,
+        rule: &'static str,
+        severity: Severity,
+        message: Text,
+        evidence: Vec<(&'static str, Quantity)>,
+    ) -> Finding {
+        Finding { rule, severity, subject: Subject::Device(self.device_index), message, evidence }
+    }
+
+    fn oom_finding(&self) -> Option<Finding> {
+        (self.oom_count > 0).then(|| {
+            let count = quantity::count(self.oom_count);
+            self.finding(
+                "overview/oom",
+                Severity::Critical,
+                Text::new(
+                    format!("{count} out-of-memory event(s) in the trace"),
+                    format!("事件记录中有 {count} 次内存不足（OOM）"),
+                ),
+                vec![("oom_count", Quantity::Count(self.oom_count))],
+            )
+        })
+    }
+
+    fn fragment_finding(&self, thresholds: &Thresholds) -> Option<Finding> {
+        let ratio = self.share_of_reserved(self.split_free_bytes());
+        // An empty pool is all cache: nothing is split, so nothing is fragmented.
+        let severity = judge(
+            ratio.filter(|_| self.active > 0),
+            thresholds.fragment_warning,
+            thresholds.fragment_critical,
+        )?;
+        Some(self.finding(
+            "fragment/unallocated",
+            severity,
+            Text::new(
+                format!(
+                    "{} ({}) of the reserved memory is free inside segments that are in use",
+                    quantity::bytes(self.split_free_bytes()),
+                    quantity::ratio(ratio)
+                ),
+                format!(
+                    "预留内存中有 {}（{}）空闲在仍被占用的 segment 内",
+                    quantity::bytes(self.split_free_bytes()),
+                    quantity::ratio(ratio)
+                ),
+            ),
+            vec![
+                ("free_in_used_segments", bytes(self.split_free_bytes())),
+                ("free_in_used_segments_ratio", Quantity::Ratio(ratio)),
+                ("fragmentation_ratio", Quantity::Ratio(self.fragmentation_ratio)),
+                ("unused_segment_bytes", bytes(self.unused_segment_bytes)),
+            ],
+        ))
+    }
+
+    fn pending_finding(&self, thresholds: &Thresholds) -> Option<Finding> {
+        let pending = self.active_pending_free_bytes;
+        let ratio = share(pending, self.reserved - self.allocated).filter(|_| pending > 0)?;
+        (ratio >= thresholds.pending_warning).then(|| {
+            self.finding(
+                "fragment/pending_free",
+                Severity::Warning,
+                Text::new(
+                    format!(
+                        "{} of the unallocated memory waits for a pending free: asynchronous release, not fragmentation",
+                        quantity::ratio(Some(ratio))
+                    ),
+                    format!("未分配内存中有 {} 正等待释放：原因是异步释放，而非碎片", quantity::ratio(Some(ratio))),
+                ),
+                vec![("pending_free_bytes", bytes(pending)), ("pending_free_share", Quantity::Ratio(Some(ratio)))],
+            )
+        })
+    }
+
+    fn segments_finding(&self, thresholds: &Thresholds) -> Option<Finding> {
+        #[expect(clippy::cast_precision_loss, reason = "a count of segments is far below 2^53")]
+        let count = self.segment_count as f64;
+        let severity = judge(Some(count), thresholds.segments_warning, thresholds.segments_critical)?;
+        let count = quantity::count(self.segment_count);
+        Some(self.finding(
+            "overview/segments",
+            severity,
+            Text::new(
+                format!("{count} segments: expandable segments would need fewer"),
+                format!("共有 {count} 个 segment，数量偏多；启用可扩展段（expandable_segments）可以减少"),
+            ),
+            vec![("segment_count", Quantity::Count(self.segment_count))],
+        ))
+    }
+
+    fn empty_finding(&self) -> Option<Finding> {
+        (self.reserved > 0 && self.active == 0).then(|| {
+            let reserved = quantity::bytes(self.reserved);
+            self.finding(
+                "overview/empty_pool",
+                Severity::Info,
+                Text::new(
+                    format!("nothing is allocated: {reserved} is free cache that `empty_cache()` gives back"),
+                    format!("没有任何分配：{reserved} 全部是空闲缓存，可用 `empty_cache()` 归还"),
+                ),
+                vec![("reserved", bytes(self.reserved))],
+            )
+        })
+    }
+
+    fn workspace_finding(&self) -> Option<Finding> {
+        (self.workspace_bytes > 0).then(|| {
+            let size = quantity::bytes(self.workspace_bytes);
+            self.finding(
+                "overview/workspace",
+                Severity::Info,
+                Text::new(
+                    format!("{size} of NPU workspaces stand beside the pool and are in none of its figures"),
+                    format!("另有 {size} NPU workspace 独立于内存池，不计入池的任何数字"),
+                ),
+                vec![("workspace_bytes", bytes(self.workspace_bytes))],
+            )
+        })
+    }
+
+    fn history_finding(&self) -> Option<Finding> {
+        (self.trace_count == 0).then(|| {
+            self.finding(
+                "overview/no_history",
+                Severity::Info,
+                Text::new(
+                    "no events: history was not recorded here, so only the final state can be told",
+                    "没有事件：此设备未记录历史，只能说明最终状态",
+                ),
+                vec![("trace_count", Quantity::Count(self.trace_count))],
+            )
+        })
+    }
+}
+
+fn bytes(value: i64) -> Quantity {
+    Quantity::Bytes(Some(value))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
+fn share(part: i64, whole: i64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn nothing_here() -> Finding {
+    Finding {
+        rule: "overview/no_devices",
+        severity: Severity::Info,
+        subject: Subject::Snapshot,
+        message: Text::new(
+            "no segments and no events: the caching allocator held nothing when this was dumped",
+            "没有 segment，也没有事件：转储时缓存分配器不持有任何内存",
+        ),
+        evidence: Vec::new(),
+    }
+}
+
+fn counters(title: Text, devices: &[DeviceOverview]) -> TableFigure {
+    let headings = [
+        ("device", "设备"),
+        ("type", "类型"),
+        ("reserved", "预留"),
+        ("allocated", "已分配"),
+        ("active", "活跃"),
+        ("requested", "请求"),
+        ("fragmentation", "碎片率"),
+        ("segments", "段数"),
+        ("blocks", "块数"),
+        ("events", "事件"),
+        ("workspace", "workspace"),
+    ];
+    let row = |device: &DeviceOverview| {
+        vec![
+            Cell::Text(Text::same(device.device_index.to_string())),
+            Cell::Text(Text::same(device.device_type.clone())),
+            Cell::Quantity(bytes(device.reserved)),
+            Cell::Quantity(bytes(device.allocated)),
+            Cell::Quantity(bytes(device.active)),
+            Cell::Quantity(Quantity::Bytes(device.requested)),
+            Cell::Quantity(Quantity::Ratio(device.fragmentation_ratio)),
+            Cell::Quantity(Quantity::Count(device.segment_count)),
+            Cell::Quantity(Quantity::Count(device.block_count)),
+            Cell::Quantity(Quantity::Count(device.trace_count)),
+            Cell::Quantity(bytes(device.workspace_bytes)),
+        ]
+    };
+    TableFigure {
+        title,
+        headings: headings.into_iter().map(|(en, zh)| Text::new(en, zh)).collect(),
+        rows: devices.iter().map(row).collect(),
+    }
+}
+
+fn blocks(devices: &[DeviceOverview]) -> TableFigure {
+    let headings =
+        [("device", "设备"), ("state", "状态"), ("blocks", "块数"), ("bytes", "字节"), ("share", "占预留")];
+    let rows = devices.iter().flat_map(|device| {
+        [
+            ("active_allocated", device.active_allocated_count, device.active_allocated_bytes),
+            ("active_pending_free", device.active_pending_free_count, device.active_pending_free_bytes),
+            ("inactive", device.inactive_count, device.inactive_bytes),
+        ]
+        .map(|(state, count, size)| {
+            vec![
+                Cell::Text(Text::same(device.device_index.to_string())),
+                Cell::Text(Text::same(state)),
+                Cell::Quantity(Quantity::Count(count)),
+                Cell::Quantity(bytes(size)),
+                Cell::Quantity(Quantity::Ratio(device.share_of_reserved(size))),
+            ]
+        })
+    });
+    TableFigure {
+        title: Text::new("Blocks by state", "按状态统计的内存块"),
+        headings: headings.into_iter().map(|(en, zh)| Text::new(en, zh)).collect(),
+        rows: rows.collect(),
+    }
+}

@@ -1,0 +1,122 @@
+//! Every number that turns a measure into a judgement, in one place; each can be overridden by name.
+
+use serde_json::{Map, Value, json};
+
+use super::outcome::Severity;
+use crate::error::{Error, Result};
+
+/// Declares the thresholds: field, public name, default, and what it means.
+macro_rules! thresholds {
+    ($($(#[doc = $doc:literal])+ $field:ident $name:literal = $default:literal;)+) => {
+        /// The numbers in use.
+        #[derive(Debug, Clone)]
+        pub struct Thresholds { $($(#[doc = $doc])+ pub $field: f64),+ }
+
+        impl Default for Thresholds {
+            fn default() -> Self {
+                Self { $($field: $default),+ }
+            }
+        }
+
+        impl Thresholds {
+            /// Name, value in use, default and meaning of each.
+            #[must_use]
+            pub fn list(&self) -> Vec<(&'static str, f64, f64, String)> {
+                vec![$(($name, self.$field, $default, concat!($($doc, " "),+).trim().to_owned())),+]
+            }
+
+            fn field(&mut self, name: &str) -> Option<&mut f64> {
+                match name { $($name => Some(&mut self.$field),)+ _ => None }
+            }
+        }
+    };
+}
+
+thresholds! {
+    /// Share of reserved bytes that is free inside segments still in use: from here on a warning.
+    fragment_warning "fragment.warning" = 0.05;
+    /// Share of reserved bytes that is free inside segments still in use: from here on critical.
+    fragment_critical "fragment.critical" = 0.15;
+    /// Segments of one device: from here on a warning.
+    segments_warning "segments.warning" = 100.0;
+    /// Segments of one device: from here on critical.
+    segments_critical "segments.critical" = 200.0;
+    /// Share of the unallocated bytes that wait for a pending free: from here on asynchronous release is the cause.
+    pending_warning "pending.warning" = 0.5;
+}
+
+impl Thresholds {
+    /// Sets one from `NAME=VALUE`.
+    ///
+    /// # Errors
+    /// No such name, or not a number.
+    pub fn set(&mut self, assignment: &str) -> Result<()> {
+        let usage = |reason: &str| Error::Usage {
+            what: format!("--threshold `{assignment}`"),
+            reason: reason.to_owned(),
+        };
+        let (name, value) = assignment.split_once('=').ok_or_else(|| usage("expected NAME=VALUE"))?;
+        let value: f64 = value.trim().parse().map_err(|_| usage("the value is not a number"))?;
+        if !value.is_finite() {
+            return Err(usage("the value is not a finite number"));
+        }
+        let name = name.trim();
+        if let Some(field) = self.field(name) {
+            *field = value;
+            return Ok(());
+        }
+        let nearest = self
+            .list()
+            .into_iter()
+            .map(|(known, ..)| (strsim::normalized_damerau_levenshtein(known, name), known))
+            .filter(|(likeness, _)| *likeness > 0.4)
+            .max_by(|a, b| a.0.total_cmp(&b.0))
+            .map(|(_, known)| known.to_owned());
+        Err(Error::Unknown { kind: "threshold", name: name.to_owned(), nearest })
+    }
+
+    /// All of them by name, as every JSON carries them.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let map: Map<String, Value> =
+            self.list().into_iter().map(|(name, value, ..)| (name.to_owned(), json!(value))).collect();
+        Value::Object(map)
+    }
+}
+
+/// Where a measure stands between two thresholds; `None` below both, or where there is no measure.
+#[must_use]
+pub fn judge(value: Option<f64>, warning: f64, critical: f64) -> Option<Severity> {
+    let value = value?;
+    if value >= critical {
+        Some(Severity::Critical)
+    } else if value >= warning {
+        Some(Severity::Warning)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threshold_is_reached_at_its_value() {
+        assert_eq!(judge(Some(0.05), 0.05, 0.15), Some(Severity::Warning));
+        assert_eq!(judge(Some(0.15), 0.05, 0.15), Some(Severity::Critical));
+        assert_eq!(judge(Some(0.049_999), 0.05, 0.15), None);
+        assert_eq!(judge(None, 0.05, 0.15), None);
+    }
+
+    #[test]
+    fn a_threshold_can_be_set_by_name() {
+        let mut thresholds = Thresholds::default();
+        thresholds.set("fragment.critical=0.2").unwrap();
+        assert!((thresholds.fragment_critical - 0.2).abs() < f64::EPSILON);
+        let error = thresholds.set("fragment.critcal=0.2").unwrap_err();
+        assert_eq!(error.hint().unwrap(), "did you mean `fragment.critical`?");
+        assert!(thresholds.set("fragment.critical=much").is_err());
+        assert!(thresholds.set("fragment.critical=nan").is_err());
+    }
+}

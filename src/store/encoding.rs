@@ -1,0 +1,107 @@
+//! How each column is stored in Parquet, decided here alone.
+//!
+//! The encodings are what keeps a trace event at five to six bytes; the codec hardly matters.
+
+use parquet::arrow::encode_arrow_schema;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{KeyValue, SortingColumn};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::schema::types::ColumnPath;
+
+use crate::schema::{Column, Table, VERSION};
+
+/// Key of the table version in a file's metadata.
+pub(super) const VERSION_KEY: &str = "npusnap.schema_version";
+
+/// Rows of a row group: what one core reads at a time, and what the writer holds in memory.
+const ROW_GROUP_ROWS: usize = 1 << 20;
+
+/// How the values of a column are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Storage {
+    /// A dictionary, as values repeat: the allocator hands out the same sizes and addresses again and again.
+    Dictionary,
+    /// Differences to the value before, as the column climbs in small steps.
+    Delta,
+    /// As it is, as no value comes twice.
+    Plain,
+}
+
+fn storage(table: &Table, column: &Column) -> Storage {
+    match (table.name, column.name) {
+        (
+            _,
+            "id"
+            | "trace_index"
+            | "time_us"
+            | "alloc_index"
+            | "free_requested_index"
+            | "free_completed_index"
+            | "alloc_time_us"
+            | "free_time_us",
+        ) => Storage::Delta,
+        ("call_stacks", "stack_hash" | "frames_json") => Storage::Plain,
+        _ => Storage::Dictionary,
+    }
+}
+
+/// Columns the rows of a table are sorted by, ascending; none where the order means nothing.
+pub(super) fn sorted_by(table: &Table) -> &'static [&'static str] {
+    match table.name {
+        "traces" => &["device_id", "trace_index"],
+        "devices" | "call_stacks" | "segments" | "blocks" | "allocations" => &["id"],
+        _ => &[],
+    }
+}
+
+/// Properties of the Parquet file of `table`, metadata included.
+pub(super) fn properties(table: &Table) -> Result<WriterProperties, ParquetError> {
+    let builder = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
+        .set_statistics_enabled(EnabledStatistics::Page)
+        .set_sorting_columns(sorting(table))
+        .set_key_value_metadata(Some(metadata(table)));
+    Ok(table.columns.iter().fold(builder, |builder, column| encode(builder, table, column)).build())
+}
+
+fn encode(builder: WriterPropertiesBuilder, table: &Table, column: &Column) -> WriterPropertiesBuilder {
+    let path = ColumnPath::from(column.name);
+    let integer = column.sqlite == Some("INTEGER");
+    let builder = match storage(table, column) {
+        Storage::Dictionary => builder,
+        Storage::Delta | Storage::Plain => builder.set_column_dictionary_enabled(path.clone(), false),
+    };
+    // Beside a dictionary this is what the writer falls back to when the dictionary grows too large.
+    if integer { builder.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED) } else { builder }
+}
+
+fn sorting(table: &Table) -> Option<Vec<SortingColumn>> {
+    let columns: Vec<SortingColumn> = sorted_by(table)
+        .iter()
+        .filter_map(|name| table.columns.iter().position(|column| column.name == *name))
+        .filter_map(|place| i32::try_from(place).ok())
+        .map(|column_idx| SortingColumn { column_idx, descending: false, nulls_first: false })
+        .collect();
+    (!columns.is_empty()).then_some(columns)
+}
+
+/// What the file says of itself: the Arrow schema for readers that know Arrow, plain text for all others.
+fn metadata(table: &Table) -> Vec<KeyValue> {
+    // The writer's own copy of the schema would show interned strings as dictionaries.
+    let schema = KeyValue::new("ARROW:schema".to_owned(), encode_arrow_schema(&table.arrow()));
+    let own = [
+        (VERSION_KEY.to_owned(), VERSION.to_string()),
+        ("npusnap.version".to_owned(), env!("CARGO_PKG_VERSION").to_owned()),
+        ("npusnap.doc".to_owned(), one_line(table.doc)),
+    ];
+    let columns =
+        table.columns.iter().map(|column| (format!("npusnap.doc.{}", column.name), one_line(column.doc)));
+    let pairs = own.into_iter().chain(columns).map(|(key, value)| KeyValue::new(key, value));
+    std::iter::once(schema).chain(pairs).collect()
+}
+
+fn one_line(doc: &str) -> String {
+    doc.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,158 @@
+//! Tables become Parquet: one file per table in one folder, written on a thread of its own.
+//!
+//! All tables have a file, also those without rows, so that a reader need not ask which are there.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use arrow::array::{AsArray as _, RecordBatch};
+use arrow::datatypes::Int64Type;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::errors::ParquetError;
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+
+use super::encoding;
+use super::worker::{TableWriter, Worker};
+use crate::error::{Error, Result};
+use crate::schema::{TABLES, Table, VERSION};
+use crate::snapshot::RowSink;
+
+const ACTION: &str = "cannot write the Parquet file";
+
+/// Writes `<table>.parquet` for every table.
+#[derive(Debug)]
+pub struct ParquetSink {
+    worker: Worker,
+}
+
+impl ParquetSink {
+    /// Creates the files in `dir`, which exists and is the caller's to remove if the sink is dropped unfinished.
+    ///
+    /// # Errors
+    /// A file cannot be created.
+    pub fn create(dir: &Path) -> Result<Self> {
+        let files = TABLES.iter().map(|table| TableFile::create(dir, table)).collect::<Result<_>>()?;
+        Ok(Self { worker: Worker::spawn(dir, Files(files))? })
+    }
+
+    /// Completes the files and waits until they are on the disk.
+    ///
+    /// # Errors
+    /// What any write since the start said, such as a full disk.
+    pub fn finish(self) -> Result<()> {
+        self.worker.finish()
+    }
+}
+
+impl RowSink for ParquetSink {
+    fn write(&mut self, table: &'static Table, batch: RecordBatch) -> Result<()> {
+        self.worker.write(table, batch)
+    }
+}
+
+struct Files(Vec<TableFile>);
+
+impl TableWriter for Files {
+    fn write(&mut self, table: &'static Table, batch: &RecordBatch) -> Result<()> {
+        self.0.iter_mut().filter(|file| file.table.name == table.name).try_for_each(|file| file.write(batch))
+    }
+
+    fn finish(self) -> Result<()> {
+        self.0.into_iter().try_for_each(TableFile::finish)
+    }
+}
+
+struct TableFile {
+    table: &'static Table,
+    path: PathBuf,
+    writer: ArrowWriter<File>,
+    last: (i64, i64),
+}
+
+impl TableFile {
+    fn create(dir: &Path, table: &'static Table) -> Result<Self> {
+        let path = file(dir, table.name);
+        let output = File::create(&path).map_err(Error::io(&path, "cannot create"))?;
+        let properties = encoding::properties(table).map_err(failed(&path))?;
+        // The properties carry a schema that shows interned strings as what they are: text.
+        let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+        let writer =
+            ArrowWriter::try_new_with_options(output, table.batch(), options).map_err(failed(&path))?;
+        Ok(Self { table, path, writer, last: (i64::MIN, i64::MIN) })
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        if !self.in_order(batch) {
+            let reason = format!("rows of `{}` came out of the order its metadata promises", self.table.name);
+            return Err(Error::store(&self.path, ACTION)(reason));
+        }
+        self.writer.write(batch).map_err(failed(&self.path))
+    }
+
+    /// Whether the rows go on in the order that the file declares. A query engine relies on it and would be wrong in
+    /// silence.
+    fn in_order(&mut self, batch: &RecordBatch) -> bool {
+        let keys = encoding::sorted_by(self.table);
+        let (Some(first), Some(second)) = (keys.first(), keys.last()) else { return true };
+        let column = |name: &str| {
+            let array = batch.column_by_name(name)?;
+            array.as_primitive_opt::<Int64Type>().map(arrow::array::PrimitiveArray::values)
+        };
+        let (Some(first), Some(second)) = (column(first), column(second)) else { return false };
+        let mut last = self.last;
+        let sorted = first.iter().zip(second.iter()).all(|(first, second)| {
+            let before = std::mem::replace(&mut last, (*first, *second));
+            before <= last
+        });
+        self.last = last;
+        sorted
+    }
+
+    fn finish(self) -> Result<()> {
+        let output = self.writer.into_inner().map_err(failed(&self.path))?;
+        output.sync_all().map_err(Error::io(&self.path, "cannot bring to the disk"))
+    }
+}
+
+/// The library hides the system's reason, such as a full disk, inside its own error.
+fn failed(path: &Path) -> impl FnOnce(ParquetError) -> Error {
+    move |error| match error {
+        ParquetError::External(source) => match source.downcast::<std::io::Error>() {
+            Ok(source) => Error::io(path, "cannot write")(*source),
+            Err(source) => Error::store(path, ACTION)(source),
+        },
+        error => Error::store(path, ACTION)(error),
+    }
+}
+
+/// The Parquet file of a table in a store's folder.
+pub(super) fn file(dir: &Path, table: &str) -> PathBuf {
+    dir.join(format!("{table}.parquet"))
+}
+
+/// Table version of the store in `dir`; `None` where npusnap did not write what is there.
+pub(super) fn version(dir: &Path) -> Result<Option<i64>> {
+    let path = file(dir, "snapshot");
+    let input = File::open(&path).map_err(Error::io(&path, "cannot open"))?;
+    let Ok(reader) = SerializedFileReader::new(input) else { return Ok(None) };
+    let pairs = reader.metadata().file_metadata().key_value_metadata();
+    let value = pairs.into_iter().flatten().find(|pair| pair.key == encoding::VERSION_KEY);
+    Ok(value.and_then(|pair| pair.value.as_deref()).and_then(|text| text.parse().ok()))
+}
+
+/// Refuses a store of another table version, and one that lacks a table.
+pub(super) fn check(dir: &Path) -> Result<()> {
+    match version(dir)? {
+        Some(VERSION) => {}
+        Some(found) => return Err(Error::Version { path: dir.to_owned(), found, expected: VERSION }),
+        None => {
+            let reason = "`snapshot.parquet` was not written by npusnap";
+            return Err(Error::store(dir, "not a store of npusnap")(reason));
+        }
+    }
+    TABLES.iter().try_for_each(|table| {
+        let path = file(dir, table.name);
+        path.metadata().map(|_| ()).map_err(Error::io(&path, "cannot open"))
+    })
+}

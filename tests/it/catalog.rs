@@ -1,0 +1,240 @@
+//! The files of `sql/` keep their own rules, and `npusnap macros` and `npusnap schema` say what there is.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::process::{Command, Output};
+
+use npusnap::analysis::{DeviceOverview, ImportNote, SnapshotFacts};
+use npusnap::engine::{self, Dialect, Engine, Options, SqlMacro};
+use npusnap::schema::TABLES;
+
+fn catalog() -> Vec<SqlMacro> {
+    engine::catalog().unwrap()
+}
+
+fn empty_engine() -> Engine {
+    Engine::in_memory(HashMap::new(), Options::default()).unwrap()
+}
+
+/// The statement in upper case, without comments and without what stands in quotes.
+fn bare(body: &str) -> String {
+    let code: Vec<&str> = body.lines().map(|line| line.split("--").next().unwrap_or_default()).collect();
+    code.join("\n").split('\'').step_by(2).collect::<Vec<_>>().join("''").to_ascii_uppercase()
+}
+
+#[test]
+fn every_file_is_listed_and_documented() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("sql");
+    let files: BTreeSet<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    let listed: BTreeSet<String> = catalog().iter().map(|definition| definition.name.to_owned()).collect();
+    assert_eq!(files, listed);
+    for definition in catalog() {
+        let name = definition.name;
+        assert!(definition.summary.ends_with('.'), "{name}: the first line is one sentence");
+        assert!(!definition.columns.is_empty(), "{name}: no column is documented");
+        let docs = definition.columns.iter().map(|column| (column.name, &column.doc));
+        for (item, doc) in docs.chain(definition.params.iter().map(|param| (param.name, &param.doc))) {
+            assert!(doc.ends_with('.'), "{name}: `{item}` is documented by `{doc}`");
+        }
+    }
+}
+
+#[test]
+fn columns_are_documented_in_order_with_the_type_they_have() {
+    let engine = empty_engine();
+    for definition in catalog() {
+        let schema = engine.relation_schema(definition.name).unwrap();
+        let planned: Vec<(String, String)> = schema
+            .fields()
+            .iter()
+            .map(|field| (field.name().clone(), engine::sql_type(field.data_type())))
+            .collect();
+        let documented: Vec<(String, String)> = definition
+            .columns
+            .iter()
+            .map(|column| (column.name.to_owned(), column.sql_type.as_str().to_owned()))
+            .collect();
+        assert_eq!(planned, documented, "{}", definition.name);
+    }
+}
+
+#[test]
+fn parameters_are_declared_and_used() {
+    for definition in catalog() {
+        let declared: BTreeSet<_> = definition.params.iter().map(|param| param.name).collect();
+        let used: BTreeSet<_> = definition.used_params().into_iter().collect();
+        assert_eq!(declared, used, "{}", definition.name);
+    }
+}
+
+#[test]
+fn files_use_only_what_stands_above_them() {
+    // SQLite would let a view name what comes later; what is not there yet fails when it is planned.
+    empty_engine();
+    let connection = rusqlite::Connection::open_in_memory().unwrap();
+    for table in TABLES {
+        connection.execute(&npusnap::schema::create_table(table), []).unwrap();
+    }
+    for (name, sql) in engine::exported_views().unwrap() {
+        connection.execute(&format!("CREATE VIEW {name} AS {sql}"), []).unwrap();
+        connection.prepare(&format!("SELECT * FROM {name}")).unwrap();
+    }
+}
+
+#[test]
+fn statements_follow_the_style() {
+    for definition in catalog() {
+        let name = definition.name;
+        let code = bare(definition.body);
+        assert!(!code.contains(';'), "{name}: one statement, no semicolon");
+        assert!(
+            definition.body.lines().all(|line| line.chars().count() <= 100),
+            "{name}: a line is too long"
+        );
+        let words: Vec<&str> =
+            code.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty()).collect();
+        for forbidden in ["LIKE", "ILIKE", "GREATEST", "LEAST", "RANGE", "FOLLOWING"] {
+            assert!(!words.contains(&forbidden), "{name}: {forbidden} differs between the engines");
+        }
+        let stars = code.matches('*').count();
+        assert_eq!(stars, code.matches("COUNT(*)").count(), "{name}: no SELECT *");
+        for quotient in code.split('/').skip(1) {
+            assert!(quotient.trim_start().starts_with("NULLIF("), "{name}: a division without NULLIF");
+        }
+        assert_eq!(
+            code.matches(" OVER ").count(),
+            code.matches("ROWS BETWEEN").count(),
+            "{name}: ROWS frames"
+        );
+        for keyword in ["select", "from", "where", "join", "on", "and", "group", "order", "as", "case", "sum"]
+        {
+            let code = definition.body.lines().map(|line| line.split("--").next().unwrap_or_default());
+            let mut words = code.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'));
+            assert!(!words.any(|word| word == keyword), "{name}: `{keyword}` in lower case");
+        }
+    }
+}
+
+/// A view that SQLite cannot parse makes the whole database unreadable, so the views stay within SQLite 3.25, which
+/// old Python installations carry: the release that brought window functions.
+#[test]
+fn exported_views_are_understood_by_sqlite_3_25() {
+    let since = [
+        ("FILTER (", "3.30 for aggregates"),
+        ("FILTER(", "3.30 for aggregates"),
+        ("NULLS FIRST", "3.30"),
+        ("NULLS LAST", "3.30"),
+        ("IS DISTINCT FROM", "3.39"),
+        ("IS NOT DISTINCT FROM", "3.39"),
+        ("RIGHT JOIN", "3.39"),
+        ("FULL JOIN", "3.39"),
+        ("FULL OUTER JOIN", "3.39"),
+        ("MATERIALIZED", "3.35"),
+        ("->", "3.38"),
+        ("GROUPS", "3.28"),
+        ("EXCLUDE", "3.28"),
+        ("SQRT(", "3.35, and only where it was built in"),
+        ("IIF(", "3.32"),
+    ];
+    for (name, sql) in engine::exported_views().unwrap() {
+        let code = bare(&sql).split_whitespace().collect::<Vec<_>>().join(" ");
+        for (syntax, version) in since {
+            assert!(!code.contains(syntax), "{name}: {syntax} needs SQLite {version}");
+        }
+        assert!(!code.contains('$'), "{name}: a view has no parameters");
+    }
+    let common = catalog().iter().filter(|definition| definition.dialect == Dialect::Common).count();
+    assert_eq!(engine::exported_views().unwrap().len(), common);
+}
+
+#[test]
+fn typed_rows_have_the_columns_that_relations_have() {
+    let engine = empty_engine();
+    engine.contract::<DeviceOverview>().unwrap();
+    engine.contract::<SnapshotFacts>().unwrap();
+    engine.contract::<ImportNote>().unwrap();
+}
+
+fn npusnap(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_npusnap")).args(arguments).output().unwrap()
+}
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = npusnap(arguments);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), said.as_str()), (Some(0), ""));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn macros_are_listed_without_the_private_ones() {
+    let text = stdout(&["macros"]);
+    for definition in catalog() {
+        let signature = definition.signature();
+        assert_eq!(text.lines().any(|line| line == signature), !definition.is_private(), "{signature}");
+    }
+    assert!(
+        text.contains("top_allocations(limit BIGINT = 10, device BIGINT = NULL)\n    Call stacks"),
+        "{text}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&stdout(&["macros", "--format", "json"])).unwrap();
+    let names: Vec<_> =
+        json.as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["device_overview", "block_state_dist", "expansion_timeline", "top_allocations"]);
+    assert_eq!(json[3]["params"][0]["default"], "10");
+}
+
+#[test]
+fn a_macro_shows_its_arguments_columns_and_statement() {
+    let text = stdout(&["macros", "block_state_dist"]);
+    assert!(
+        text.starts_with("block_state_dist(device BIGINT = NULL)\n\nBlocks by device and state"),
+        "{text}"
+    );
+    assert!(
+        text.contains("\narguments:\n  device  BIGINT   Only this device_index; NULL for all.\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("\n  requested_size  BIGINT   Bytes asked for in those blocks; NULL for"),
+        "{text}"
+    );
+    assert!(text.ends_with("ORDER BY d.device_index, s.state\n"), "{text}");
+    let markdown = stdout(&["macros", "block_state_dist", "--format", "markdown"]);
+    assert!(markdown.starts_with("## block_state_dist\n"), "{markdown}");
+}
+
+#[test]
+fn tables_are_shown_with_every_column() {
+    let all = stdout(&["schema"]);
+    for table in TABLES {
+        let one = stdout(&["schema", table.name]);
+        assert!(all.contains(&one), "{}", table.name);
+        for column in table.columns {
+            assert!(one.contains(&format!("\n  {} ", column.name)), "{}.{}", table.name, column.name);
+        }
+    }
+    let json: serde_json::Value =
+        serde_json::from_str(&stdout(&["schema", "call_stacks", "--format", "json"])).unwrap();
+    assert_eq!(json["columns"][0]["name"], "id");
+    assert_eq!(json["columns"][0]["type"], "BIGINT");
+}
+
+#[test]
+fn an_unknown_macro_or_table_brings_the_nearest() {
+    for (arguments, message) in [
+        (
+            ["macros", "top_alocations"],
+            "error: no macro called `top_alocations`\n\nhint: did you mean `top_allocations`?\n",
+        ),
+        (["schema", "trace"], "error: no table called `trace`\n\nhint: did you mean `traces`?\n"),
+        (["schema", "qqq"], "error: no table called `qqq`\n"),
+    ] {
+        let output = npusnap(&arguments);
+        assert_eq!(output.status.code(), Some(2));
+        assert_eq!(String::from_utf8(output.stderr).unwrap(), message);
+    }
+}
