@@ -15,7 +15,7 @@ use crate::store::Cache;
 
 /// Judge a snapshot: what each device holds, and whether that is healthy.
 ///
-/// SOURCE is a snapshot pickle or the folder that `npusnap ingest` made of one.
+/// SOURCE is a snapshot or the folder that `npusnap ingest` made of one.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  npusnap analyze snapshot.pickle\n  npusnap analyze snapshot.pickle --lang zh\n  \
@@ -23,7 +23,7 @@ use crate::store::Cache;
     npusnap analyze snapshot.pickle --fail-on critical   # exit code 1 when something critical is found"
 )]
 pub(super) struct Args {
-    /// Snapshot pickle, or its `.npusnap` folder.
+    /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or its `.npusnap` folder.
     source: PathBuf,
     /// What to look at.
     #[arg(long, default_value = "overview", value_parser = modes())]
@@ -46,7 +46,7 @@ pub(super) struct Args {
     /// Exit with 1 when a finding is this bad or worse.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
-    /// Neither use nor keep the Parquet made of a pickle.
+    /// Neither use nor keep the Parquet made of a snapshot.
     #[arg(long)]
     no_cache: bool,
 }

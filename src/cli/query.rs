@@ -9,6 +9,7 @@ use crate::engine::{Batches, Engine, Options};
 use crate::error::{Error, Result};
 use crate::output::{Format, RowWriter, Sink};
 use crate::quantity;
+use crate::snapshot::STANDARD_INPUT;
 use crate::store::Cache;
 
 /// Rows a terminal gets where `--max-rows` does not say.
@@ -20,7 +21,7 @@ const SCREENFUL: usize = 1000;
 /// statement, and it can only read.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Snapshot pickle, or its `.npusnap` folder.
+    /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or its `.npusnap` folder.
     source: PathBuf,
     /// The query; `-` reads it from standard input.
     #[arg(required_unless_present = "file")]
@@ -37,13 +38,17 @@ pub(super) struct Args {
     /// Write at most so many rows, and say how many there are more. Default: 1000 for a table on a terminal, else all.
     #[arg(long, value_name = "N")]
     max_rows: Option<usize>,
-    /// Neither use nor keep the Parquet made of a pickle.
+    /// Neither use nor keep the Parquet made of a snapshot.
     #[arg(long)]
     no_cache: bool,
 }
 
 /// Runs the command.
 pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
+    if args.source == Path::new(STANDARD_INPUT) && args.reads_query_from_stdin() {
+        let reason = "cannot be both the snapshot and the query; write the query as an argument or in a file";
+        return Err(Error::Usage { what: "standard input".to_owned(), reason: reason.to_owned() });
+    }
     let sql = args.sql()?;
     let cache = if args.no_cache { Cache::Off } else { Cache::Keep };
     let store = super::open(&args.source, cache, quiet)?;
@@ -62,6 +67,10 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
 }
 
 impl Args {
+    fn reads_query_from_stdin(&self) -> bool {
+        self.query.as_deref() == Some("-") || self.file.as_deref() == Some(Path::new("-"))
+    }
+
     fn sql(&self) -> Result<String> {
         match (&self.file, self.query.as_deref()) {
             (Some(file), _) if file != Path::new("-") => {

@@ -7,6 +7,7 @@
 mod containers;
 mod error;
 mod intern;
+mod json;
 mod machine;
 mod memo;
 mod number;
@@ -22,6 +23,7 @@ pub mod writer;
 pub(crate) use intern::Interner;
 
 pub use error::{Lookalike, PickleError, PickleErrorKind};
+pub use json::JsonMachine;
 pub use machine::{End, Machine, Sink};
 pub use memo::Entry;
 pub use state::State;

@@ -14,7 +14,7 @@ use super::segment::Segments;
 use super::stacks::{Stacks, TooLarge};
 use super::stats::Stats;
 use super::{
-    ANNOTATION, BLOCK, EVENT, FRAME, FRAME_STACK, HOST_EVENT, HOST_SEGMENT, RowSink, SEGMENT, words,
+    ANNOTATION, BLOCK, EVENT, FRAME, FRAME_STACK, HOST_EVENT, HOST_SEGMENT, Options, RowSink, SEGMENT, words,
 };
 use crate::pickle::{Sink, State, Value};
 
@@ -32,13 +32,18 @@ pub(super) struct Import<'a> {
 }
 
 impl<'a> Import<'a> {
-    pub(super) fn new(path: &'a Path, sink: &'a mut dyn RowSink, events: &'a Cell<u64>) -> Self {
+    pub(super) fn new(
+        path: &'a Path,
+        options: &Options,
+        sink: &'a mut dyn RowSink,
+        events: &'a Cell<u64>,
+    ) -> Self {
         Self {
-            output: Output::new(path, sink),
+            output: Output::new(path, &options.filter, sink),
             stacks: Stacks::default(),
             devices: Devices::default(),
-            lists: Lists::default(),
-            segments: Segments::default(),
+            lists: Lists::new(&options.filter),
+            segments: Segments::new(options),
             annotations: Vec::new(),
             stats: Stats::default(),
             last_list: LastList::default(),
@@ -82,7 +87,11 @@ impl<'a> Import<'a> {
         let is_segment = |key: &Value| matches!(key, Value::Text(words::TOTAL_SIZE | words::BLOCKS));
         if !items.iter().step_by(2).any(is_segment) {
             return Err(Fault::Shape {
-                at: format!("segments[{}] (dict ends at byte {})", self.segments.rows.len(), state.offset()),
+                at: format!(
+                    "segments[{}] (dict ends at byte {})",
+                    self.segments.next_number(),
+                    state.offset()
+                ),
                 expected: "a segment (a dict with `total_size` and `blocks`)".to_owned(),
                 found: keys_of(state, items),
             });
