@@ -73,7 +73,7 @@ struct SimulationArgs {
     /// Python functions only, or C++ functions in front of them.
     #[arg(long, value_enum, default_value_t = StacksArg::Python)]
     stacks: StacksArg,
-    /// Different call stacks of the program [default: 90 per layer].
+    /// Different call stacks of the program [default: 90 per layer, at most 20000].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     n_stacks: Option<u64>,
     /// Modules around the innermost one, at most.
@@ -218,7 +218,7 @@ fn settings(args: &Args) -> Result<Settings> {
             StacksArg::Python => Frames::Python,
             StacksArg::All => Frames::All,
         },
-        stack_count: simulation.n_stacks.unwrap_or(90 * layers),
+        stack_count: simulation.n_stacks.unwrap_or((90 * layers).min(20_000)),
         depth: simulation.depth,
         layers,
         empty_cache_every: simulation.empty_cache_every,

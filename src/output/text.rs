@@ -65,8 +65,8 @@ fn heading(out: &mut dyn Write, mode: &str, snapshot: &SnapshotFacts, lang: Lang
         snapshot.producer,
     )?;
     let counts = Text::new(
-        format!("{events} events, {stacks} call stacks"),
-        format!("{events} 个事件，{stacks} 个调用栈"),
+        format!("{events} trace entries, {stacks} call stacks"),
+        format!("{events} 条事件记录，{stacks} 个调用栈"),
     );
     writeln!(out, "{}\n", counts.get(lang))
 }

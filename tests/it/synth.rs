@@ -98,14 +98,15 @@ fn python_finds_the_truth_whatever_the_flags() {
     let Some(python) = python("python_finds_the_truth_whatever_the_flags") else { return };
     let script = root().join("tests/oracle/check_synth.py");
     let folder = tempfile::tempdir().unwrap();
-    let base = ["-q", "-o", "a.pickle", "--truth", "a.json", "--steps", "6", "--n-stacks", "50"];
+    let base =
+        ["-q", "-o", "a.pickle", "--truth", "a.json", "--steps", "6", "--layers", "2", "--n-stacks", "50"];
     let variants = [
         "--leak --oom --devices 2",
-        "--expandable --oom --capacity 1500 --devices 2",
+        "--expandable --oom --capacity 250 --devices 2",
         "--expandable --empty-cache-every 1 --context alloc",
         "--max-entries 500 --devices 3 --leak",
         "--max-entries 300 --expandable --empty-cache-every 2",
-        "--oom --capacity 1200 --layers 3",
+        "--oom --capacity 180",
         "--context state --max-entries 1",
         "--context alloc --order traces-first",
         "--stacks all --depth 20 --idle-devices 2",

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import pickle
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -176,8 +177,8 @@ class Expected:
     traces: list[Row] = field(default_factory=list)
     annotations: list[Row] = field(default_factory=list)
     trace_lists: int | None = None
-    high_addresses: int = 0
-    """Addresses in segments, blocks and events that show negative: the C++ writer's are negative in the file."""
+    high_addresses: Counter[str] = field(default_factory=Counter)
+    """How many addresses of segments and blocks, and of events, show negative, by the name of their import_stats row."""
 
 
 class Walk:
@@ -203,11 +204,12 @@ class Walk:
         self.annotate()
         return self.out
 
-    def address(self, value: Any) -> Value:
-        """An address as it is stored; those that show negative are counted."""
-        if isinstance(value, int) and (value < 0 or value >= 1 << 63):
-            self.out.high_addresses += 1
-        return signed(value)
+    def address(self, value: Any, stat: str = "high_segment_addresses") -> Value:
+        """An address as it is stored; those that show negative are counted. The C++ writer's are so in the file."""
+        stored = signed(value)
+        if stored is not None and stored < 0:
+            self.out.high_addresses[stat] += 1
+        return stored
 
     def segment(self, segment: Mapping[str, Any]) -> None:
         """One row of `segments`, and its blocks where they stand among its keys."""
@@ -230,8 +232,10 @@ class Walk:
         """Rows of `blocks`. Before 2.1 blocks have no address: they tile their segment."""
         for block in blocks:
             requested, stack = self.allocation(block)
+            # What was added up here is no address of the file's, so it is not counted.
+            address = self.address(block["address"]) if "address" in block else signed(start)
             self.out.blocks.append((
-                len(self.out.blocks) + 1, segment, self.address(block.get("address", start)), signed(block["size"]),
+                len(self.out.blocks) + 1, segment, address, signed(block["size"]),
                 signed(requested), block_state(block["state"]), stack,
             ))
             if start is not None:
@@ -255,7 +259,7 @@ class Walk:
         for index, entry in enumerate(trace):
             word_0, word_1 = pool(entry, "pool_id", None)
             self.out.traces.append((
-                len(self.out.traces) + 1, device, index, clean(entry["action"]), self.address(entry.get("addr")),
+                len(self.out.traces) + 1, device, index, clean(entry["action"]), self.address(entry.get("addr"), "high_addresses"),
                 signed(entry.get("device_free")), signed(entry.get("size")), signed(entry.get("stream")),
                 self.out.stacks.use(entry.get("frames")), signed(entry.get("time_us")), word_0, word_1,
                 clean(entry.get("compile_context")), clean(entry.get("user_metadata")), int(workspace[index]),

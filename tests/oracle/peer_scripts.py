@@ -44,9 +44,12 @@ MODES = ("overview", "peak", "fragment", "leak", "oom")
 Rows = list[dict[str, Any]]
 
 
-def normal_frames(text: str | None) -> str | None:
-    """The tool hashes frames with sorted keys but stores them unsorted, and writes an unknown line unsigned."""
-    return None if text is None else expect.frames_text(json.loads(text))
+def normal_frames(text: Any) -> Any:
+    """The tool hashes frames with sorted keys but stores them unsorted. What is no JSON is text for people: unchanged."""
+    try:
+        return expect.frames_text(json.loads(text))
+    except (TypeError, ValueError, AttributeError):
+        return text
 
 
 def normal(row: Any) -> Any:
@@ -54,9 +57,7 @@ def normal(row: Any) -> Any:
     if not isinstance(row, dict):
         return row
     out = {key: value for key, value in row.items() if key != "stack_id"}
-    if "frames_json" in out:
-        out["frames_json"] = normal_frames(out["frames_json"])
-    return out
+    return {key: normal_frames(value) if key in ("frames_json", "frames") else value for key, value in out.items()}
 
 
 def bag(rows: Rows) -> Counter[str]:

@@ -81,8 +81,8 @@ def write_expected(path: str, snapshot: object, want: Expected, database: str) -
         want.trace_lists, len(want.traces), len(want.segments), len(want.blocks), len(want.stacks.texts), settings,
         1, "0",
     )])
-    if want.high_addresses:
-        insert(db, "import_stats", [("high_addresses", "info", None, want.high_addresses, "shown negative")])
+    for name, count in want.high_addresses.items():
+        insert(db, "import_stats", [(name, "info", None, count, "shown negative")])
     for key in ("trace_alloc_max_entries", "trace_alloc_overflowed"):
         values = [(ids[index], int(value)) for index, value in enumerate(top.get(key, ())) if index in ids]
         insert(db, "import_stats", [(key, "info", number, value, "ring buffer") for number, value in values])
@@ -147,6 +147,7 @@ def schema_damages() -> Iterator[Damage]:
     yield "a table gone", ["DROP TABLE replay_checks"]
     yield "no version", ["PRAGMA user_version = 0"]
     yield "negative addresses that nobody mentions", ["DELETE FROM import_stats WHERE name = 'high_addresses'"]
+    yield "one too many", ["UPDATE import_stats SET value = value + 1 WHERE name = 'high_addresses'"]
     yield "another ring buffer", ["UPDATE import_stats SET value = value + 1 WHERE name = 'trace_alloc_max_entries'"]
     yield "no overflow", ["DELETE FROM import_stats WHERE name = 'trace_alloc_overflowed'"]
     yield "an unknown severity", ["INSERT INTO import_stats VALUES ('x', 'fatal', NULL, 1, 'y')"]

@@ -31,7 +31,8 @@ Figures = dict[str, Any]
 
 def overview(binary: str, source: str) -> Any:
     """The command's JSON; what it says on standard error ends up in the exception."""
-    command = [binary, "--quiet", "analyze", source, "--mode", "overview", "--format", "json"]
+    # Without the cache: recordings lie in a folder that is not ours to write to.
+    command = [binary, "--quiet", "analyze", source, "--no-cache", "--mode", "overview", "--format", "json"]
     done = subprocess.run(command, capture_output=True, check=False)
     if done.returncode != 0:
         raise RuntimeError(f"{' '.join(command)}: exit {done.returncode}: {done.stderr.decode(errors='replace')}")

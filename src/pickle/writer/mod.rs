@@ -5,6 +5,7 @@
 //! (CPython writes one item without a mark, and a thousand per batch), and the caller says which objects are one and
 //! the same: [`Writer::reference`] points at an object that was written before, everything else is a new one.
 
+mod encode;
 #[cfg(test)]
 mod tests;
 
@@ -140,7 +141,7 @@ impl<W: Write> Writer<W> {
     /// `out` cannot be written, or the container around is full.
     pub fn signed(&mut self, value: i64) -> io::Result<()> {
         self.begin_value()?;
-        self.put_signed(value);
+        encode::signed(&mut self.buffer, self.layout, value);
         self.end_value();
         Ok(())
     }
@@ -151,7 +152,7 @@ impl<W: Write> Writer<W> {
     /// `out` cannot be written, or the container around is full.
     pub fn unsigned(&mut self, value: u64) -> io::Result<()> {
         self.begin_value()?;
-        self.put_unsigned(value);
+        encode::unsigned(&mut self.buffer, self.layout, value);
         self.end_value();
         Ok(())
     }
@@ -163,9 +164,9 @@ impl<W: Write> Writer<W> {
     pub fn pair(&mut self, first: u64, second: u64) -> io::Result<()> {
         self.begin_value()?;
         self.boundary()?;
-        self.put_unsigned(first);
+        encode::unsigned(&mut self.buffer, self.layout, first);
         self.boundary()?;
-        self.put_unsigned(second);
+        encode::unsigned(&mut self.buffer, self.layout, second);
         self.buffer.push(0x86);
         if self.layout != Layout::Jit {
             self.memoise()?;
@@ -233,7 +234,7 @@ impl<W: Write> Writer<W> {
     /// `out` cannot be written, or the container around is full.
     pub fn reference(&mut self, to: Ref) -> io::Result<()> {
         self.begin_value()?;
-        self.put_index(to.0, b'h', b'j');
+        encode::index(&mut self.buffer, to.0, b'h', b'j');
         self.end_value();
         Ok(())
     }
@@ -369,57 +370,9 @@ impl<W: Write> Writer<W> {
         self.memo = index.checked_add(1).ok_or_else(|| misuse("more objects than a memo has numbers for"))?;
         match self.layout {
             Layout::CPython(4..) => self.buffer.push(0x94),
-            _ => self.put_index(index, b'q', b'r'),
+            _ => encode::index(&mut self.buffer, index, b'q', b'r'),
         }
         Ok(Ref(index))
-    }
-
-    fn put_index(&mut self, index: u32, short: u8, long: u8) {
-        if let Ok(index) = u8::try_from(index) {
-            self.buffer.extend_from_slice(&[short, index]);
-        } else {
-            self.buffer.push(long);
-            self.buffer.extend_from_slice(&index.to_le_bytes());
-        }
-    }
-
-    fn put_signed(&mut self, value: i64) {
-        if let Ok(value) = u8::try_from(value) {
-            self.buffer.extend_from_slice(&[b'K', value]);
-        } else if let Ok(value) = u16::try_from(value) {
-            self.buffer.push(b'M');
-            self.buffer.extend_from_slice(&value.to_le_bytes());
-        } else if let Ok(value) = i32::try_from(value) {
-            self.buffer.push(b'J');
-            self.buffer.extend_from_slice(&value.to_le_bytes());
-        } else {
-            self.put_long(&value.to_le_bytes());
-        }
-    }
-
-    fn put_unsigned(&mut self, value: u64) {
-        if let Ok(value) = i64::try_from(value) {
-            self.put_signed(value);
-        } else if self.layout == Layout::Jit {
-            self.put_signed(value.cast_signed());
-        } else {
-            self.put_long(&i128::from(value).to_le_bytes());
-        }
-    }
-
-    /// LONG1: as many bytes as the two's complement needs, or always eight.
-    fn put_long(&mut self, little_endian: &[u8]) {
-        let mut digits = little_endian;
-        while let ([.., below, top], Layout::CPython(_)) = (digits, self.layout) {
-            let fill = if below & 0x80 == 0 { 0x00 } else { 0xff };
-            match digits.split_last() {
-                Some((_, rest)) if *top == fill => digits = rest,
-                _ => break,
-            }
-        }
-        self.buffer.push(0x8a);
-        self.buffer.push(u8::try_from(digits.len()).unwrap_or(u8::MAX));
-        self.buffer.extend_from_slice(digits);
     }
 
     fn put_text(&mut self, value: &str) -> io::Result<()> {

@@ -4,6 +4,7 @@
 //! kept: the simulation runs twice. The first run finds the end; the second writes each event as it happens.
 
 mod allocator;
+mod cuda;
 mod dice;
 mod emit;
 mod event;

@@ -3,6 +3,7 @@
 //! Rules and order of events follow the allocators of PyTorch and `torch_npu`. The counters are kept as it works; nothing
 //! is summed up from the events afterwards.
 
+mod release;
 #[cfg(test)]
 mod tests;
 
@@ -10,6 +11,8 @@ use std::cell::Cell;
 use std::collections::VecDeque;
 use std::io;
 use std::rc::Rc;
+
+pub(super) use release::Release;
 
 use super::dice::Dice;
 use super::event::{Action, Counters, Event, Gather, Peaks, Recorder, StackId, Stop, Stream};
@@ -28,15 +31,6 @@ pub(super) const LARGE_SEGMENT: u64 = 20 * MIB;
 /// Blocks of at least this size get a segment of their own, rounded to `SEGMENT_ROUNDING`.
 const LARGE_LIMIT: u64 = 10 * MIB;
 const SEGMENT_ROUNDING: u64 = 2 * MIB;
-
-/// How a block is given back.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Release {
-    /// Nobody else uses it.
-    AtOnce,
-    /// Another stream was told of it (`record_stream`) and is not done.
-    Later,
-}
 
 /// An allocator and what it has done.
 #[derive(Debug)]
@@ -144,46 +138,9 @@ impl Allocator {
         Ok(address)
     }
 
-    /// Takes a block back.
-    pub(super) fn free(
-        &mut self,
-        recorder: &mut dyn Recorder,
-        address: u64,
-        stack: StackId,
-        release: Release,
-    ) -> Result<(), Stop> {
-        let context = self.frees_gather.then(|| self.gather(stack));
-        let block = self.heap.block_mut(address)?;
-        block.state = State::PendingFree;
-        let (size, requested, stream) = (block.size, block.requested, block.pool.stream);
-        let shown = context.clone().or_else(|| block.context.clone());
-        self.counters.allocated -= size;
-        self.counters.allocated_requested -= requested;
-        self.record(recorder, Action::FreeRequested, address, requested, Some(stream), shown)?;
-        match release {
-            Release::AtOnce => self.complete_free(recorder, address, context.as_ref()),
-            Release::Later => {
-                let delay = self.dice.between(3, 40);
-                self.waiting.push_back((self.mallocs + delay, address));
-                Ok(())
-            }
-        }
-    }
-
-    /// Gives cached memory back to the driver, as `empty_cache()` does.
-    pub(super) fn empty_cache(&mut self, recorder: &mut dyn Recorder, stack: StackId) -> Result<(), Stop> {
-        let context = self.frees_gather.then(|| self.gather(stack));
-        self.release_cached(recorder, context.as_ref())
-    }
-
     /// Leaves the marker of a snapshot taken now.
     pub(super) fn mark_snapshot(&mut self, recorder: &mut dyn Recorder) -> Result<(), Stop> {
         self.record(recorder, Action::Snapshot, 0, self.counters.active, None, None)
-    }
-
-    /// Waits for all streams.
-    pub(super) fn synchronize(&mut self, recorder: &mut dyn Recorder) -> Result<(), Stop> {
-        self.complete_frees(recorder, u64::MAX, None)
     }
 
     /// Reports an event; the counters already say what it did.
@@ -282,71 +239,5 @@ impl Allocator {
             context.cloned(),
         )?;
         Ok(Some(address))
-    }
-
-    /// Ends the frees whose stream is done by the malloc number `now`.
-    ///
-    /// The walk they show is that of whoever looked, usually a malloc that has nothing to do with them.
-    fn complete_frees(
-        &mut self,
-        recorder: &mut dyn Recorder,
-        now: u64,
-        context: Option<&Rc<Gather>>,
-    ) -> Result<(), Stop> {
-        while let Some((_, address)) = self.waiting.pop_front_if(|(ready, _)| *ready <= now) {
-            self.complete_free(recorder, address, context)?;
-        }
-        Ok(())
-    }
-
-    fn complete_free(
-        &mut self,
-        recorder: &mut dyn Recorder,
-        address: u64,
-        context: Option<&Rc<Gather>>,
-    ) -> Result<(), Stop> {
-        let block = self.heap.block(address)?;
-        let (size, requested, stream) = (block.size, block.requested, block.pool.stream);
-        let shown = context.cloned().or_else(|| block.context.clone());
-        self.counters.active -= size;
-        self.counters.active_requested -= requested;
-        self.record(recorder, Action::FreeCompleted, address, requested, Some(stream), shown)?;
-        self.heap.block_mut(address)?.context = None;
-        self.heap.release(address, State::Free)?;
-        Ok(())
-    }
-
-    /// Waits for all streams and gives every segment back that is free as a whole.
-    fn release_cached(
-        &mut self,
-        recorder: &mut dyn Recorder,
-        context: Option<&Rc<Gather>>,
-    ) -> Result<(), Stop> {
-        self.complete_frees(recorder, u64::MAX, context)?;
-        for pool in self.heap.pools() {
-            for address in self.heap.free_blocks(pool) {
-                if self.expandable {
-                    self.unmap(recorder, address, context)?;
-                } else if self.heap.before(address)?.is_none() && self.heap.behind(address)?.is_none() {
-                    self.drop_segment(recorder, address, context)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn drop_segment(
-        &mut self,
-        recorder: &mut dyn Recorder,
-        address: u64,
-        context: Option<&Rc<Gather>>,
-    ) -> Result<(), Stop> {
-        let block = self.heap.block(address)?;
-        let (size, stream) = (block.size, block.pool.stream);
-        let shown = context.cloned().or_else(|| block.segment_context.clone());
-        self.heap.claim(address)?;
-        self.heap.remove(address);
-        self.counters.reserved -= size;
-        self.record(recorder, Action::SegmentFree, address, size, Some(stream), shown)
     }
 }
