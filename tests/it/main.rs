@@ -9,6 +9,7 @@
 )]
 
 mod catalog;
+mod containers;
 mod ingest;
 mod layers;
 mod oracle;
