@@ -58,9 +58,18 @@ enum Format {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Language {
+pub(super) enum Language {
     En,
     Zh,
+}
+
+impl From<Language> for Lang {
+    fn from(language: Language) -> Self {
+        match language {
+            Language::En => Self::En,
+            Language::Zh => Self::Zh,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -92,10 +101,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     for assignment in &args.thresholds {
         thresholds.set(assignment)?;
     }
-    let lang = match args.lang {
-        Language::En => Lang::En,
-        Language::Zh => Lang::Zh,
-    };
+    let lang = Lang::from(args.lang);
     let store = super::open(&args.source, if args.no_cache { Cache::Off } else { Cache::Keep }, quiet)?;
     let engine = Engine::open(store, engine::Options::default())?;
     let snapshot = SnapshotFacts::read(&engine)?;

@@ -134,7 +134,7 @@ impl Args {
             events: self.events.unwrap_or_default(),
             min_size: self.min_size,
         };
-        let options = Options { salvage: self.salvage, filter };
+        let options = Options { salvage: self.salvage, filter, ..Options::default() };
         Ok(Job { source: source.to_owned(), options, targets })
     }
 }

@@ -33,7 +33,35 @@ pub trait Sink {
     /// The items of a list that [`list`](Self::list) has made a [`Value::Kept`] of, because it gets more of them. `None` if
     /// it is no list.
     fn reopen(&self, list: Value) -> Option<Vec<Value>>;
+
+    /// A dict begins; `window` is what stands behind its EMPTY_DICT. A sink that knows what is coming may read dicts from
+    /// the bytes itself. Whatever it reads must leave the state as the machine would.
+    ///
+    /// # Errors
+    /// As for [`dict`](Self::dict).
+    fn read_ahead(&mut self, _state: &mut State, _window: &[u8]) -> Result<Option<Ahead>, Self::Error> {
+        Ok(None)
+    }
+
+    /// Whether [`read_ahead`](Self::read_ahead) is worth asking for the dict that begins.
+    fn expects_more(&mut self, _state: &State) -> bool {
+        false
+    }
 }
+
+/// What a sink has read ahead.
+#[derive(Debug, Clone, Copy)]
+pub struct Ahead {
+    /// Bytes, up to the end of the last dict.
+    pub consumed: usize,
+    /// The sink's kind of [`Value::Taken`].
+    pub kind: u8,
+    /// How many dicts.
+    pub count: u64,
+}
+
+/// Bytes that are made available before the sink reads ahead, so that few dicts are cut by the end of the window.
+const AHEAD_BYTES: usize = 1 << 16;
 
 /// What stops a step: the pickle itself, or the sink.
 pub(super) enum Stop<E> {
@@ -155,6 +183,18 @@ impl<R: Read> Machine<R> {
             }
             op::EMPTY_DICT => {
                 state.is_binary = true;
+                if sink.expects_more(state) {
+                    if reader.window().len() < AHEAD_BYTES {
+                        reader.fill(AHEAD_BYTES)?;
+                    }
+                    let ahead = sink.read_ahead(state, reader.window()).map_err(Stop::Sink)?;
+                    if let Some(Ahead { consumed, kind, count }) = ahead {
+                        reader.consume(consumed);
+                        state.push(Value::Taken { kind, count })?;
+                        state.join_taken();
+                        return Ok(true);
+                    }
+                }
                 let floor = state.tree.floor();
                 state.push(Value::EmptyDict { floor })?;
             }

@@ -40,6 +40,8 @@ pub(crate) enum Remembered {
 impl Entry {
     /// A dict or list whose content the sink has taken.
     pub const TAKEN: Self = Self(TAKEN << ID_BITS);
+    /// A list without items.
+    pub const EMPTY_LIST: Self = Self(EMPTY_LIST << ID_BITS);
     /// A value whose content nothing will ask for.
     pub const OPAQUE: Self = Self(OPAQUE << ID_BITS);
 
@@ -100,7 +102,7 @@ impl Entry {
 
 /// All memo entries.
 #[derive(Debug, Default)]
-pub(crate) struct Memo {
+pub struct Memo {
     entries: Vec<Entry>,
     /// Entries in use: MEMOIZE stores under this index.
     used: u64,
@@ -117,8 +119,59 @@ impl Memo {
     }
 
     /// Times an entry in use was stored again.
-    pub(crate) fn overwritten(&self) -> u64 {
+    #[must_use]
+    pub fn overwritten(&self) -> u64 {
         self.overwritten
+    }
+
+    /// Index behind the last entry.
+    #[inline]
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether nothing was stored yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Whether every index below [`len`](Self::len) is in use, as all picklers leave it.
+    #[inline]
+    #[must_use]
+    pub fn is_dense(&self) -> bool {
+        u64::try_from(self.entries.len()) == Ok(self.used)
+    }
+
+    /// The entry under an index.
+    #[inline]
+    #[must_use]
+    pub fn entry(&self, index: usize) -> Option<Entry> {
+        self.entries.get(index).copied()
+    }
+
+    /// Stores under the next index of a dense memo.
+    #[inline]
+    pub fn push(&mut self, entry: Entry) {
+        self.entries.push(entry);
+        self.used += 1;
+    }
+
+    /// Replaces an entry that was pushed.
+    #[inline]
+    pub fn set(&mut self, index: usize, entry: Entry) {
+        if let Some(slot) = self.entries.get_mut(index) {
+            *slot = entry;
+        }
+    }
+
+    /// Takes back what was pushed on a dense memo of this length.
+    #[inline]
+    pub fn truncate(&mut self, length: usize) {
+        let dropped = self.entries.len().saturating_sub(length);
+        self.used -= u64::try_from(dropped).unwrap_or(0);
+        self.entries.truncate(length);
     }
 
     pub(crate) fn get(&self, index: u64) -> Remembered {

@@ -15,6 +15,8 @@ mod opcode;
 mod rare;
 mod reader;
 mod state;
+#[cfg(test)]
+mod tests;
 mod text;
 mod tree;
 mod value;
@@ -24,8 +26,8 @@ pub(crate) use intern::Interner;
 
 pub use error::{Lookalike, PickleError, PickleErrorKind};
 pub use json::JsonMachine;
-pub use machine::{End, Machine, Sink};
-pub use memo::Entry;
+pub use machine::{Ahead, End, Machine, Sink};
+pub use memo::{Entry, Memo};
 pub use state::State;
 pub use tree::{NodeKind, Tree};
 pub use value::{KEPT_KINDS, Slot, Value};

@@ -40,6 +40,12 @@ impl<R: Read> Reader<R> {
         self.base + wide(self.start)
     }
 
+    /// Bytes the window can hold without growing.
+    #[cfg(test)]
+    pub(crate) fn capacity(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     /// What is read but not consumed. Empty does not mean the end: ask [`fill`](Self::fill) first.
     #[inline]
     pub(crate) fn window(&self) -> &[u8] {
@@ -72,7 +78,10 @@ impl<R: Read> Reader<R> {
             self.start = 0;
         }
         if self.end == self.buffer.len() {
-            let grown = self.buffer.len().saturating_mul(2).max(WINDOW);
+            // A small file needs no large window; one byte more than it has finds its end.
+            let first = self.length.and_then(|length| usize::try_from(length).ok()).unwrap_or(WINDOW);
+            let least = first.saturating_add(1).min(WINDOW);
+            let grown = self.buffer.len().saturating_mul(2).max(least);
             self.buffer.resize(grown, 0);
         }
         let space = self.buffer.get_mut(self.end..).unwrap_or_default();

@@ -90,6 +90,19 @@ impl State {
         &self.marks
     }
 
+    /// The memo.
+    #[inline]
+    #[must_use]
+    pub fn memo(&self) -> &Memo {
+        &self.memo
+    }
+
+    /// The memo, for a sink that reads ahead.
+    #[inline]
+    pub fn memo_mut(&mut self) -> &mut Memo {
+        &mut self.memo
+    }
+
     /// Small containers that are kept.
     #[must_use]
     pub fn tree(&self) -> &Tree {
@@ -128,13 +141,6 @@ impl State {
         self.texts.get(id).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
     }
 
-    /// The number of a string that may have been seen.
-    #[inline]
-    #[must_use]
-    pub fn find_text(&self, bytes: &[u8]) -> Option<u32> {
-        self.texts.find(bytes)
-    }
-
     /// The number of a string as the pickle has it, UTF-8 or not.
     #[inline]
     pub(super) fn intern(&mut self, bytes: &[u8]) -> Checked<u32> {
@@ -142,6 +148,16 @@ impl State {
             Some(id) => Ok(id),
             None => self.intern_new(bytes),
         }
+    }
+
+    /// The number of a string that is valid UTF-8; `None` if it is not, or there are no numbers left.
+    #[inline]
+    pub fn intern_valid(&mut self, bytes: &[u8]) -> Option<u32> {
+        if let Some(id) = self.texts.find(bytes) {
+            return Some(id);
+        }
+        std::str::from_utf8(bytes).ok()?;
+        self.texts.intern(bytes).filter(|id| *id < ID_LIMIT)
     }
 
     fn intern_new(&mut self, bytes: &[u8]) -> Checked<u32> {

@@ -89,6 +89,9 @@ fn shortened(text: &str) -> String {
 
 /// The keys of a dict, the first of them by name.
 pub(super) fn keys_of(state: &State, items: &[Value]) -> String {
+    if items.is_empty() {
+        return "an empty dict".to_owned();
+    }
     let names: Vec<String> = items
         .iter()
         .step_by(2)

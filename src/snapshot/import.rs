@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::annotation::{self, Annotated};
 use super::devices::{Devices, HOST};
+use super::entry::EntryParser;
 use super::event::Event;
 use super::fault::{Fault, keys_of};
 use super::lists::Lists;
@@ -16,7 +17,7 @@ use super::stats::Stats;
 use super::{
     ANNOTATION, BLOCK, EVENT, FRAME, FRAME_STACK, HOST_EVENT, HOST_SEGMENT, Options, RowSink, SEGMENT, words,
 };
-use crate::pickle::{Sink, State, Value};
+use crate::pickle::{Ahead, Sink, State, Value};
 
 /// An import under way.
 pub(super) struct Import<'a> {
@@ -28,6 +29,8 @@ pub(super) struct Import<'a> {
     pub(super) annotations: Vec<Annotated>,
     pub(super) stats: Stats,
     last_list: LastList,
+    /// The fast way through entries, unless it is turned off.
+    entries: Option<EntryParser>,
     events: &'a Cell<u64>,
 }
 
@@ -47,6 +50,7 @@ impl<'a> Import<'a> {
             annotations: Vec::new(),
             stats: Stats::default(),
             last_list: LastList::default(),
+            entries: (!options.plain_loop).then(EntryParser::default),
             events,
         }
     }
@@ -71,6 +75,16 @@ impl<'a> Import<'a> {
         self.events.set(self.events.get() + 1);
         let Self { lists, devices, stacks, output, .. } = self;
         Ok(lists.event(device, event, state, devices, stacks, output)?)
+    }
+
+    /// The device whose list a dict that begins now is an item of, if it is a list of events that may grow.
+    fn open_list(&mut self, state: &State) -> Option<i64> {
+        let device = match place_of(state, state.stack().len(), &mut self.last_list)? {
+            Place::Event(device) => device,
+            Place::HostEvent => HOST,
+            _ => return None,
+        };
+        (!self.lists.is_done(device)).then_some(device)
     }
 
     /// Path of the next event of a device, for messages.
@@ -156,5 +170,25 @@ impl Sink for Import<'_> {
     fn reopen(&self, list: Value) -> Option<Vec<Value>> {
         let Value::Kept { kind: FRAME_STACK, id } = list else { return None };
         Some(self.stacks.frames_of(id).iter().map(|id| Value::Kept { kind: FRAME, id: *id }).collect())
+    }
+
+    fn expects_more(&mut self, state: &State) -> bool {
+        self.entries.is_some() && self.open_list(state).is_some()
+    }
+
+    fn read_ahead(&mut self, state: &mut State, window: &[u8]) -> Result<Option<Ahead>, Fault> {
+        let Some(device) = self.open_list(state) else { return Ok(None) };
+        let Some(mut entries) = self.entries.take() else { return Ok(None) };
+        let kind = if device == HOST { HOST_EVENT } else { EVENT };
+        let mut ahead = Ahead { consumed: 0, kind, count: 0 };
+        let mut next = Some(window);
+        while let Some((event, rest)) = next.and_then(|next| entries.parse(state, &mut self.stacks, next)) {
+            self.push_event(state, device, &event)?;
+            ahead.consumed = window.len() - rest.len();
+            ahead.count += 1;
+            next = rest.strip_prefix(b"}");
+        }
+        self.entries = Some(entries);
+        Ok((ahead.count > 0).then_some(ahead))
     }
 }

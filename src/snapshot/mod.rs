@@ -6,12 +6,14 @@ mod container;
 mod decode;
 mod devices;
 mod dialect;
+mod entry;
 mod event;
 mod fault;
 mod field;
 mod filter;
 mod finish;
 mod import;
+mod list_cache;
 mod lists;
 mod output;
 mod place;
@@ -77,6 +79,9 @@ pub struct Options {
     pub salvage: bool,
     /// Which rows are kept.
     pub filter: Filter,
+    /// Reads every entry with the opcode loop. The result is the same, later: this is for tests and for finding out whether
+    /// the fast way is at fault.
+    pub plain_loop: bool,
 }
 
 /// Where a file was damaged, when its rows were kept up to there.

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::process::{Command, Output};
 
-use npusnap::analysis::{DeviceOverview, ImportNote, SnapshotFacts};
+use npusnap::analysis::{DeviceOverview, FieldPresence, ImportNote, Recording, SnapshotFacts, TableCount};
 use npusnap::engine::{self, Dialect, Engine, Options, SqlMacro};
 use npusnap::schema::TABLES;
 
@@ -156,6 +156,9 @@ fn typed_rows_have_the_columns_that_relations_have() {
     engine.contract::<DeviceOverview>().unwrap();
     engine.contract::<SnapshotFacts>().unwrap();
     engine.contract::<ImportNote>().unwrap();
+    engine.contract::<TableCount>().unwrap();
+    engine.contract::<FieldPresence>().unwrap();
+    engine.contract::<Recording>().unwrap();
 }
 
 fn npusnap(arguments: &[&str]) -> Output {

@@ -10,13 +10,17 @@
 
 mod catalog;
 mod containers;
+mod decode;
+mod info;
 mod ingest;
 mod layers;
 mod oracle;
 mod overview;
+mod pickle_robust;
 mod pickle_writer;
 mod query;
 mod relations;
 mod slt;
 mod store;
+mod support;
 mod synth;

@@ -2,6 +2,7 @@
 """Makes snapshots, has them ingested, and compares every row: one command per family of snapshots.
 
     drive.py --binary NPUSNAP real        the recordings in SHARED/snapshots, and the counts their README states
+    drive.py --binary NPUSNAP fixtures    the repository's own small snapshots, with their truth
     drive.py --binary NPUSNAP matrix      SHARED/tools/gen_snapshot.py over all its flags; also totals against its truth
     drive.py --binary NPUSNAP synth       what npusnap simulates itself, with its truth
     drive.py --binary NPUSNAP encodings   each recording written again by every pickler and protocol
@@ -57,6 +58,8 @@ class Case:
     device_type: str | None = None
     dialect: str | None = None
     totals: bool = False
+    truth: str | None = None
+    """Truth file that lies beside a snapshot which is there already."""
     binary: str = ""
     """Empty for the reference converter."""
     readers: bool = False
@@ -91,7 +94,7 @@ def convert(case: Case, folder: str) -> str:
 def check(case: Case) -> Verdict:
     """Generates, ingests, compares; leaves nothing behind."""
     with tempfile.TemporaryDirectory() as folder:
-        truth = None
+        truth = case.truth
         try:
             if case.flags:
                 truth = os.path.join(folder, "truth.json")
@@ -147,6 +150,16 @@ def real() -> Iterator[Case]:
     """The recordings themselves."""
     for path in recordings():
         yield Case(os.path.basename(path), path, device_type=kind(path), totals=True)
+
+
+def fixtures() -> Iterator[Case]:
+    """The snapshots of `fixtures/`, and the truth beside them."""
+    folder = os.path.join(ROOT, "fixtures")
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".pickle"):
+            path = os.path.join(folder, name)
+            truth = f"{path.removesuffix('.pickle')}.truth.json"
+            yield Case(name, path, device_type=kind(path), totals=True, truth=truth)
 
 
 def counts_faults(verdicts: list[Verdict]) -> list[str]:
@@ -246,13 +259,13 @@ def contents(folder: str) -> Iterator[Case]:
         stem = os.path.splitext(os.path.basename(path))[0]
         if stem in bases:
             for written in mutate.write_all(mutate.contents(path), os.path.join(folder, stem)):
-                yield Case(f"{stem}/{os.path.basename(written)}", written)
+                yield Case(f"{stem}/{os.path.basename(written)}", written, totals=True)
 
 
 def handmade(folder: str) -> Iterator[Case]:
     """Snapshots that need no recording."""
     for written in mutate.write_all(mutate.handmade(), os.path.join(folder, "handmade")):
-        yield Case(os.path.basename(written), written)
+        yield Case(os.path.basename(written), written, totals=True)
 
 
 def folder_cases(source: str, folder: str) -> Iterator[Case]:
@@ -263,7 +276,7 @@ def folder_cases(source: str, folder: str) -> Iterator[Case]:
             yield Case(name, path, totals=True)
             again = iter([(f"again_{name[:-7]}", mutate.c_pickler(4), expect.load(path))])
             for written in mutate.write_all(again, folder):
-                yield Case(os.path.basename(written), written, totals=True)
+                yield Case(os.path.basename(written), written)
 
 
 # -------------------------------------------------------------------------------------------------------- main
@@ -277,8 +290,8 @@ def cases(family: str, folder: str, source: str) -> list[Case]:
         return list(real())
     if family == "matrix":
         return list(matrix()) if os.path.exists(GENERATOR) else []
-    if family == "synth":
-        return list(synth())
+    if family in ("synth", "fixtures"):
+        return list(synth() if family == "synth" else fixtures())
     return list({"encodings": encodings, "contents": contents, "handmade": handmade}[family](folder))
 
 
@@ -291,7 +304,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1))
     parser.add_argument("--show", type=int, default=8, help="cases whose differences are printed")
     parser.add_argument("--only", default="", help="cases whose name contains this")
-    parser.add_argument("family", choices=("real", "matrix", "encodings", "contents", "handmade", "folder", "synth"))
+    parser.add_argument("family", choices=("real", "matrix", "encodings", "contents", "handmade", "folder", "synth", "fixtures"))
     parser.add_argument("source", nargs="?", default="", help="folder of the family `folder`")
     args = parser.parse_args()
     if args.readers and not parquet_equals_sqlite.AVAILABLE:

@@ -162,6 +162,9 @@ def is_seen(snapshot: str, database: str, damage: Damage, folder: str) -> bool:
     shutil.copyfile(database, spoiled)
     db = sqlite3.connect(spoiled)
     try:
+        # Views would keep a column from being renamed; they are not what is compared.
+        for (view,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'view'").fetchall():
+            db.execute(f"DROP VIEW {view}")
         for statement in damage[1]:
             db.execute(statement)
         db.commit()

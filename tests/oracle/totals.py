@@ -111,6 +111,8 @@ def truth_figures(truth: Any, has_traces: bool) -> dict[int, Figures]:
     out = {}
     for device in truth["devices"]:
         final = device["final"]
+        if not final["segments"] and not (device["events_in_window"] and has_traces) and not device["workspace_bytes"]:
+            continue  # the device was there, but nothing in the file is about it
         out[device["device"]] = {
             "reserved": final["reserved"],
             "allocated": final["allocated"],
@@ -168,7 +170,11 @@ def compare(binary: str, snapshot_path: str, truth_path: str | None = None, sour
     if faults:
         return faults
     snapshot = expect.load(snapshot_path)
-    found = {device["device_index"]: device for device in document["result"]["devices"]}
+    # Pinned host memory is kept apart from the devices.
+    result = document["result"]
+    found = {device["device_index"]: device for device in [*result["devices"], *result.get("host", [])]}
+    if any(device["device_index"] == expect.HOST_DEVICE for device in result["devices"]):
+        faults.append("host memory stands among the devices")
     wanted = {"snapshot": snapshot_figures(snapshot)}
     if truth_path is not None:
         with open(truth_path, encoding="utf-8") as file:
