@@ -11,7 +11,7 @@ use crate::error::Result;
 
 row! {
     /// Rows of a table.
-    pub struct TableCount from "_table_counts" {
+    pub struct TableCount from "table_counts" {
         /// The table.
         table_name: String,
         /// Its rows.
@@ -21,7 +21,7 @@ row! {
 
 row! {
     /// How many rows have a field.
-    pub struct FieldPresence from "_field_presence" {
+    pub struct FieldPresence from "field_presence" {
         /// `events`, `segments`, `blocks` or `snapshot`.
         part: String,
         /// Column of the part's table.
@@ -35,7 +35,7 @@ row! {
 
 row! {
     /// What was recorded of a device.
-    pub struct Recording from "_recording" {
+    pub struct Recording from "recording" {
         /// Device number in the snapshot; -1 is pinned host memory.
         device_index: i64,
         /// Events.

@@ -87,7 +87,7 @@ const FIELDS: &[Field] = &[
 ];
 
 impl Field {
-    /// The words for a field of `_field_presence`.
+    /// The words for a field of `field_presence`.
     pub(super) fn find(part: &str, name: &str) -> Option<Self> {
         FIELDS.iter().copied().find(|field| field.part == part && field.name == name)
     }

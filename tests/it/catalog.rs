@@ -186,7 +186,18 @@ fn macros_are_listed_without_the_private_ones() {
     let json: serde_json::Value = serde_json::from_str(&stdout(&["macros", "--format", "json"])).unwrap();
     let names: Vec<_> =
         json.as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["device_overview", "block_state_dist", "expansion_timeline", "top_allocations"]);
+    assert_eq!(
+        names,
+        [
+            "device_overview",
+            "block_state_dist",
+            "expansion_timeline",
+            "top_allocations",
+            "recording",
+            "field_presence",
+            "table_counts"
+        ]
+    );
     assert_eq!(json[3]["params"][0]["default"], "10");
 }
 

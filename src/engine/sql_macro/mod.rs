@@ -24,13 +24,13 @@ const FILES: &[(&str, &str)] = sql_files![
     "_workspace_segments",
     "_pool_segments",
     "_pool_blocks",
-    "_table_counts",
-    "_field_presence",
-    "_recording",
     "device_overview",
     "block_state_dist",
     "expansion_timeline",
     "top_allocations",
+    "recording",
+    "field_presence",
+    "table_counts",
 ];
 
 /// A relation of `sql/`.

@@ -1,6 +1,6 @@
--- What was recorded of every device, one row per device: whether the events go back to the beginning, and for how much of
--- the memory in use there is a call stack.
+-- What was recorded of every device, one row per device.
 --
+-- It tells whether the events go back to the beginning, and how much of the memory in use has a call stack.
 -- An address whose first event is a free was allocated before the first event that is left: the ring buffer overflowed,
 -- or the recording began late. No such address proves nothing.
 --
