@@ -92,6 +92,16 @@ pub enum Error {
         /// The engine's reason.
         source: Cause,
     },
+    /// A query of the user's cannot be answered as it is.
+    #[error("{reason}{}", place.as_ref().map(|place| format!("\n  at {place}")).unwrap_or_default())]
+    Sql {
+        /// What is wrong.
+        reason: String,
+        /// Where, if that is known.
+        place: Option<Place>,
+        /// What to do about it, if that is known.
+        hint: Option<String>,
+    },
     /// A relation did not have the columns the code relies on.
     #[error("relation `{relation}`, column `{column}`: expected {expected}, found {found}")]
     Column {
@@ -164,6 +174,7 @@ impl Error {
                     .to_owned(),
             ),
             Self::Version { .. } => Some("ingest the snapshot again: `npusnap ingest SNAPSHOT --force`".to_owned()),
+            Self::Sql { hint, .. } => hint.clone(),
             Self::Unknown { nearest: Some(nearest), .. } => Some(format!("did you mean `{nearest}`?")),
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 Some("free some space, or choose another folder with `-o DIR`".to_owned())
@@ -173,5 +184,78 @@ impl Error {
             }
             _ => None,
         }
+    }
+}
+
+/// Where in a text something is wrong; shown with the line and a mark under it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    line: u64,
+    column: u64,
+    /// The line, or as much of it as fits.
+    text: String,
+    /// What stands before the mark, as blanks of the same width.
+    indent: String,
+}
+
+impl Place {
+    /// Characters of the line that are shown before and behind the mark.
+    const AROUND: usize = 60;
+
+    /// The place at `line` and `column` of `text`, both from 1; none where the text has no such place.
+    #[must_use]
+    pub fn find(text: &str, line: u64, column: u64) -> Option<Self> {
+        let index = usize::try_from(line).ok()?.checked_sub(1)?;
+        let at = usize::try_from(column).ok()?.checked_sub(1)?;
+        let whole: Vec<char> = text.lines().nth(index)?.chars().collect();
+        if at > whole.len() {
+            return None;
+        }
+        let (from, to) = (at.saturating_sub(Self::AROUND), at.saturating_add(Self::AROUND).min(whole.len()));
+        let before: String = whole.get(from..at)?.iter().collect();
+        let behind: String = whole.get(at..to)?.iter().collect();
+        let cut = |is_cut: bool| if is_cut { "…" } else { "" };
+        let before = format!("{}{before}", cut(from > 0));
+        // A tab stays a tab, so that the mark stands where it does in the line.
+        let indent = before.chars().map(|c| if c == '\t' { "\t".to_owned() } else { blanks(c) }).collect();
+        Some(Self { line, column, text: format!("{before}{behind}{}", cut(to < whole.len())), indent })
+    }
+}
+
+/// As many blanks as the character is wide.
+fn blanks(symbol: char) -> String {
+    " ".repeat(unicode_width::UnicodeWidthChar::width(symbol).unwrap_or(0))
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { line, column, text, indent } = self;
+        write!(out, "line {line}, column {column}:\n    {text}\n    {indent}^")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_marked_under_its_character() {
+        let shown = |text, line, column| Place::find(text, line, column).map(|place| place.to_string());
+        let text = "SELECT 1,\n\t'内存' x y";
+        assert_eq!(shown(text, 1, 8).as_deref(), Some("line 1, column 8:\n    SELECT 1,\n           ^"));
+        assert_eq!(shown(text, 2, 7).as_deref(), Some("line 2, column 7:\n    \t'内存' x y\n    \t       ^"));
+        // The end of a text that stops too early.
+        assert_eq!(shown("a", 1, 2).as_deref(), Some("line 1, column 2:\n    a\n     ^"));
+        for (line, column) in [(0, 1), (1, 0), (3, 1), (1, 11)] {
+            assert_eq!(shown(text, line, column), None);
+        }
+        let long = format!("{}x{}", "a".repeat(100), "b".repeat(100));
+        let expected = format!(
+            "line 1, column 101:\n    …{}x{}…\n    {}^",
+            "a".repeat(60),
+            "b".repeat(59),
+            " ".repeat(61)
+        );
+        assert_eq!(shown(&long, 1, 101), Some(expected));
     }
 }

@@ -23,6 +23,33 @@ pub fn bytes(value: i64) -> String {
     format!("{sign}{scaled:.2} {unit}")
 }
 
+/// Reads bytes as people write them: `4096`, `512MiB`, `1.5 GiB`, `2G` (binary), `500MB` (decimal).
+#[must_use]
+pub fn parse_bytes(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(end)?;
+    let unit: u64 = match unit.trim_start().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "t" | "tib" => 1 << 40,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        _ => return None,
+    };
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    let mut bytes = whole.parse::<u64>().ok()?.checked_mul(unit)?;
+    if !part.is_empty() {
+        let scale = 10_u64.checked_pow(u32::try_from(part.len()).ok()?)?;
+        bytes = bytes.checked_add(part.parse::<u64>().ok()?.checked_mul(unit)?.checked_div(scale)?)?;
+    }
+    Some(bytes)
+}
+
 /// A count with thousands separators: `7,700,004`.
 #[must_use]
 pub fn count(value: i64) -> String {
@@ -65,6 +92,26 @@ mod tests {
         assert_eq!(bytes(45_698_449_408), "42.56 GiB");
         assert_eq!(bytes(-2_097_152), "-2.00 MiB");
         assert_eq!(bytes(i64::MAX), "8192.00 PiB");
+    }
+
+    #[test]
+    fn bytes_are_read_in_every_usual_unit() {
+        for (text, bytes) in [
+            ("0", Some(0)),
+            ("4096", Some(4096)),
+            ("512MiB", Some(512 << 20)),
+            ("1.5 GiB", Some(3 << 29)),
+            ("2g", Some(2 << 30)),
+            ("500MB", Some(500_000_000)),
+            ("16777216TiB", None),
+            ("MiB", None),
+            ("-1", None),
+            ("1.2.3", None),
+            ("5 apples", None),
+            ("", None),
+        ] {
+            assert_eq!(parse_bytes(text), bytes, "{text}");
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod analyze;
 mod catalog;
 mod info;
 mod ingest;
+mod interrupt;
 mod progress;
 mod query;
 mod synth;

@@ -3,9 +3,11 @@
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::Outcome;
-use crate::engine::{Batches, Engine, Options};
+use super::interrupt::Interrupt;
+use crate::engine::{BASE, Batches, Engine, Options, QueryOptions, Value};
 use crate::error::{Error, Result};
 use crate::output::{Format, RowWriter, Sink};
 use crate::quantity;
@@ -20,24 +22,39 @@ const SCREENFUL: usize = 1000;
 /// The query reads the tables that `npusnap schema` lists and the macros that `npusnap macros` lists. It is one
 /// statement, and it can only read.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  npusnap sql snapshot.pickle \"SELECT * FROM top_allocations(10)\"\n  \
+    npusnap sql snapshot.pickle -f query.sql --param device=0 --format csv -o rows.csv\n  \
+    npusnap sql after.pickle --ref before.pickle \"SELECT a.reserved - b.reserved AS grown\n    \
+    FROM device_overview AS a JOIN base.device_overview AS b ON b.device_index = a.device_index\"")]
 pub(super) struct Args {
     /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or its `.npusnap` folder.
     source: PathBuf,
     /// The query; `-` reads it from standard input.
-    #[arg(required_unless_present = "file")]
     query: Option<String>,
     /// Read the query from a file.
     #[arg(long, short, value_name = "FILE", conflicts_with = "query")]
     file: Option<PathBuf>,
-    /// How the rows are written.
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
+    /// A second snapshot: its tables and macros have `base.` in front of their names.
+    #[arg(long = "ref", value_name = "SOURCE")]
+    reference: Option<PathBuf>,
+    /// Value for `$NAME` in the query: an integer, a number, `null` or a text; `'10'` is a text too.
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = param)]
+    params: Vec<(String, Value)>,
+    /// How the rows are written. Default: what the name of the output file says, else a table.
+    #[arg(long, value_enum)]
+    format: Option<Format>,
     /// Write to a file, which has its name only when it is whole.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write at most so many rows, and say how many there are more. Default: 1000 for a table on a terminal, else all.
     #[arg(long, value_name = "N")]
     max_rows: Option<usize>,
+    /// End a query that takes longer, with exit code 2.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    timeout: Option<Duration>,
+    /// Memory that sorts and aggregations may hold, such as 512MiB; what is beyond it goes to temporary files.
+    #[arg(long, value_name = "BYTES", default_value = "2GiB", value_parser = bytes)]
+    memory_limit: usize,
     /// Neither use nor keep the Parquet made of a snapshot.
     #[arg(long)]
     no_cache: bool,
@@ -50,13 +67,21 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
         return Err(Error::Usage { what: "standard input".to_owned(), reason: reason.to_owned() });
     }
     let sql = args.sql()?;
-    let cache = if args.no_cache { Cache::Off } else { Cache::Keep };
-    let store = super::open(&args.source, cache, quiet)?;
-    let engine = Engine::open(store, Options::default())?;
-    let batches = engine.query(&sql)?;
+    let format = args.format();
     let mut sink = Sink::open(args.output.as_deref())?;
-    let limit = args.limit(sink.is_terminal());
-    let more = write(args.format, batches, limit, &mut sink)?;
+    if format.is_binary() && sink.is_terminal() {
+        let what = format!("--format {}", name(format));
+        let reason = "is nothing for a terminal; write it to a file with `-o FILE`, or into a pipe";
+        return Err(Error::Usage { what, reason: reason.to_owned() });
+    }
+    let engine = args.engine(quiet)?;
+    let interrupt = Interrupt::listen()?;
+    let armed = interrupt.arm();
+    let options =
+        QueryOptions { params: args.params.clone(), timeout: args.timeout, interrupt: Some(armed.flag()) };
+    let batches = engine.query_with(&sql, &options)?;
+    let limit = args.limit(format, sink.is_terminal());
+    let more = write(format, batches, limit, &mut sink)?;
     sink.finish()?;
     if more > 0 && !quiet {
         let more = quantity::count(i64::try_from(more).unwrap_or(i64::MAX));
@@ -81,12 +106,35 @@ impl Args {
                 io::stdin().read_to_string(&mut sql).map_err(Error::io("-", "cannot read the query"))?;
                 Ok(sql)
             }
-            (None, query) => Ok(query.unwrap_or_default().to_owned()),
+            (None, Some(query)) => Ok(query.to_owned()),
+            (None, None) => Err(Error::Usage {
+                what: "no query".to_owned(),
+                reason: "give one as an argument or with `-f FILE`; `-` reads it from standard input"
+                    .to_owned(),
+            }),
         }
     }
 
-    fn limit(&self, terminal: bool) -> usize {
-        match (self.max_rows, self.format, terminal) {
+    fn format(&self) -> Format {
+        let named = || self.output.as_deref().and_then(Format::of_name);
+        self.format.or_else(named).unwrap_or(Format::Table)
+    }
+
+    fn engine(&self, quiet: bool) -> Result<Engine> {
+        let cache = if self.no_cache { Cache::Off } else { Cache::Keep };
+        let store = super::open(&self.source, cache, quiet)?;
+        let reference =
+            self.reference.as_ref().map(|source| super::open(source, cache, quiet)).transpose()?;
+        let mut engine =
+            Engine::open(store, Options { memory_limit: self.memory_limit, ..Options::default() })?;
+        if let Some(store) = reference {
+            engine.attach(BASE, store)?;
+        }
+        Ok(engine)
+    }
+
+    fn limit(&self, format: Format, terminal: bool) -> usize {
+        match (self.max_rows, format, terminal) {
             (Some(rows), ..) => rows,
             (None, Format::Table, true) => SCREENFUL,
             _ => usize::MAX,
@@ -95,7 +143,14 @@ impl Args {
 }
 
 /// Writes at most `limit` rows, then counts the others.
-fn write(format: Format, batches: Batches<'_>, limit: usize, sink: &mut Sink) -> Result<usize> {
+pub(super) fn write(
+    format: Format,
+    mut batches: Batches<'_>,
+    limit: usize,
+    sink: &mut Sink,
+) -> Result<usize> {
+    // A query that fails before its first row has not even a header.
+    let first = batches.next().transpose()?;
     let width = sink.terminal_width();
     let mut writer = match RowWriter::new(format, batches.schema(), width, &mut *sink) {
         Ok(writer) => writer,
@@ -103,7 +158,7 @@ fn write(format: Format, batches: Batches<'_>, limit: usize, sink: &mut Sink) ->
     };
     let mut room = limit;
     let mut more = 0;
-    for batch in batches {
+    for batch in first.map(Ok).into_iter().chain(batches) {
         let batch = batch?;
         let shown = batch.num_rows().min(room);
         if shown > 0
@@ -115,4 +170,30 @@ fn write(format: Format, batches: Batches<'_>, limit: usize, sink: &mut Sink) ->
         more += batch.num_rows() - shown;
     }
     writer.finish().map(|_| more).map_err(|error| sink.error(error))
+}
+
+fn name(format: Format) -> String {
+    let value = clap::ValueEnum::to_possible_value(&format);
+    value.map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+fn param(text: &str) -> Result<(String, Value), String> {
+    let (name, value) = text.split_once('=').ok_or("there is no `=`")?;
+    let name = name.strip_prefix('$').unwrap_or(name);
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
+        return Err(format!("`{name}` is no name; one has letters, digits and `_`"));
+    }
+    Ok((name.to_owned(), Value::infer(value)))
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text.parse().map_err(|_| "it is no number of seconds")?;
+    let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| !time.is_zero());
+    time.ok_or_else(|| "it is no time that a query could take".to_owned())
+}
+
+fn bytes(text: &str) -> Result<usize, String> {
+    let bytes = quantity::parse_bytes(text).and_then(|bytes| usize::try_from(bytes).ok());
+    let bytes = bytes.ok_or("it is no number of bytes, such as 512MiB")?;
+    if bytes == 0 { Err("a query needs some memory".to_owned()) } else { Ok(bytes) }
 }

@@ -1,23 +1,78 @@
-//! What a failed query of the user's meant: the nearest name for one there is not.
+//! What is wrong with a query of the user's, in the user's words: where it is, and the nearest name for one there is not.
 
-use datafusion::common::{DataFusionError, TableReference};
+use std::error::Error as _;
+use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use crate::error::Error;
+use datafusion::common::{Column, DataFusionError, SchemaError, TableReference};
+use datafusion::sql::parser::Statement;
+use datafusion::sql::sqlparser::ast::{ObjectName, Visit as _, Visitor};
 
-use super::Engine;
+use super::attach::BASE;
+use super::{Engine, sql_text};
+use crate::error::{Error, Place};
+use crate::quantity;
 
 /// Characters of a query that stand for it in a message.
 const SHOWN: usize = 80;
 
 impl Engine {
-    /// The error of a user's query, with the nearest name where there is no such table or macro.
+    /// The error of a user's query.
     pub(super) fn user_error(&self, sql: &str, source: &DataFusionError) -> Error {
         if let Some(name) = self.unknown_relation(sql) {
-            let known = self.relation_names();
-            let nearest = nearest(&name, known.iter().map(String::as_str));
-            return Error::Unknown { kind: "table or macro", name, nearest };
+            return self.relation_error(sql, &name);
         }
-        query_error(&shortened(sql), source)
+        let place = diagnosed(sql, source);
+        for cause in causes(source) {
+            match cause {
+                DataFusionError::SchemaError(error, _) => match error.as_ref() {
+                    SchemaError::FieldNotFound { field, valid_fields } => {
+                        return column_error(sql, place, field, valid_fields);
+                    }
+                    SchemaError::AmbiguousReference { field } => {
+                        let name = &field.name;
+                        return wrong(
+                            format!("column `{name}` is in more than one of the tables"),
+                            place,
+                            Some(format!("say of which table, as in `t.{name}`")),
+                        );
+                    }
+                    _ => {}
+                },
+                DataFusionError::Plan(reason) => {
+                    if let Some(name) = reason.strip_prefix("Invalid function '").and_then(until_quote) {
+                        let known = self.function_names();
+                        let nearest = nearest(name, known.iter().map(String::as_str));
+                        return unknown("function", name, place, nearest);
+                    }
+                }
+                DataFusionError::ResourcesExhausted(reason) => return self.memory_error(reason),
+                _ => {}
+            }
+        }
+        match place {
+            Some(place) => wrong(reason(source), Some(place), None),
+            None => query_error(&shortened(sql), source),
+        }
+    }
+
+    fn relation_error(&self, sql: &str, name: &str) -> Error {
+        let place = place_of_relation(sql, name);
+        if name.split_once('.').is_some_and(|(schema, _)| schema == BASE) && !self.is_attached(BASE) {
+            let hint = format!("schema `{BASE}` is a second snapshot: attach it with `--ref SOURCE`");
+            return wrong(format!("no table or macro called `{name}`"), place, Some(hint));
+        }
+        let known = self.relation_names();
+        unknown("table or macro", name, place, nearest(name, known.iter().map(String::as_str)))
+    }
+
+    fn memory_error(&self, reason: &str) -> Error {
+        let limit = quantity::bytes(i64::try_from(self.memory_limit).unwrap_or(i64::MAX));
+        wrong(
+            format!("the query needs more memory than {limit}: {reason}"),
+            None,
+            Some("allow it more with `--memory-limit BYTES`, or ask for less at once".to_owned()),
+        )
     }
 
     /// The first relation the query names that does not exist.
@@ -27,30 +82,145 @@ impl Engine {
         let statement = state.sql_to_statement(sql, &dialect).ok()?;
         let named = state.resolve_table_references(&statement).ok()?;
         named.into_iter().find_map(|reference| {
-            let TableReference::Bare { table } = &reference else { return None };
-            let name = table.to_string();
-            let exists = self.context.table_exist(reference).unwrap_or(true)
+            let name = match &reference {
+                TableReference::Bare { table } => table.to_string(),
+                TableReference::Partial { schema, table } => format!("{schema}.{table}"),
+                TableReference::Full { .. } => return None,
+            };
+            let exists = self.context.table_exist(reference).unwrap_or(false)
                 || self.context.table_function(&name).is_ok();
             (!exists).then_some(name)
         })
     }
+}
 
-    fn relation_names(&self) -> Vec<String> {
-        let schema = self.context.catalog("datafusion").and_then(|catalog| catalog.schema("public"));
-        let mut names = schema.map(|schema| schema.table_names()).unwrap_or_default();
-        names.sort_unstable();
-        names
+fn wrong(reason: String, place: Option<Place>, hint: Option<String>) -> Error {
+    Error::Sql { reason, place, hint }
+}
+
+fn unknown(kind: &str, name: &str, place: Option<Place>, nearest: Option<String>) -> Error {
+    let hint = nearest.map(|nearest| format!("did you mean `{nearest}`?"));
+    wrong(format!("no {kind} called `{name}`"), place, hint)
+}
+
+fn column_error(sql: &str, place: Option<Place>, field: &Column, valid: &[Column]) -> Error {
+    let qualified = |column: &Column| match &column.relation {
+        Some(relation) if field.relation.is_some() => format!("{}.{}", relation.table(), column.name),
+        _ => column.name.clone(),
+    };
+    let name = qualified(field);
+    let known: Vec<String> = valid.iter().map(qualified).collect();
+    let nearest = nearest(&name, known.iter().map(String::as_str));
+    if nearest.is_none() && sql.contains(&format!("\"{name}\"")) {
+        let hint = format!("a text stands in single quotes: '{name}'");
+        return wrong(format!("no column called `{name}`"), place, Some(hint));
+    }
+    unknown("column", &name, place, nearest)
+}
+
+/// The error of a text that is no statement.
+pub(super) fn syntax_error(sql: &str, source: &DataFusionError) -> Error {
+    match source.find_root() {
+        DataFusionError::SQL(error, _) => {
+            let text = error.to_string();
+            let text = text.strip_prefix("sql parser error: ").unwrap_or(&text);
+            let (reason, place) = match text.rsplit_once(" at Line: ") {
+                Some((reason, at)) => (reason, parsed_place(sql, at)),
+                None => (text, end_of(sql)),
+            };
+            wrong(format!("the query cannot be read: {reason}"), place, None)
+        }
+        _ if sql_text::statements(sql).len() > 1 => {
+            wrong("a query is one statement, here are more".to_owned(), None, None)
+        }
+        _ => wrong("the query is empty".to_owned(), None, None),
+    }
+}
+
+/// Behind the last word: where something is missing. The parser gives the end of the text no place.
+fn end_of(sql: &str) -> Option<Place> {
+    let sql = sql.trim_end();
+    let line = sql.lines().count();
+    let column = sql.lines().last()?.chars().count() + 1;
+    Place::find(sql, u64::try_from(line).ok()?, u64::try_from(column).ok()?)
+}
+
+/// What the parser writes behind `Line: `: `1, Column: 8`.
+fn parsed_place(sql: &str, text: &str) -> Option<Place> {
+    let (line, column) = text.split_once(", Column: ")?;
+    Place::find(sql, line.parse().ok()?, column.trim().parse().ok()?)
+}
+
+/// The error and what is below it.
+fn causes(error: &DataFusionError) -> impl Iterator<Item = &DataFusionError> {
+    std::iter::successors(Some(error), |error| below(error))
+}
+
+fn below(error: &DataFusionError) -> Option<&DataFusionError> {
+    let source = error.source()?;
+    let shared = || source.downcast_ref::<Arc<DataFusionError>>().map(AsRef::as_ref);
+    source.downcast_ref().or_else(shared)
+}
+
+/// Where the planner says that the error is.
+fn diagnosed(sql: &str, error: &DataFusionError) -> Option<Place> {
+    causes(error).find_map(|cause| match cause {
+        DataFusionError::Diagnostic(diagnostic, _) => {
+            let start = diagnostic.span?.start;
+            Place::find(sql, start.line, start.column)
+        }
+        _ => None,
+    })
+}
+
+fn until_quote(text: &str) -> Option<&str> {
+    text.split_once('\'').map(|(name, _)| name)
+}
+
+/// The parts of a name as the planner sees them: lower case, unless they are quoted.
+pub(super) fn folded(name: &ObjectName) -> Option<Vec<String>> {
+    let parts = name.0.iter().map(|part| {
+        let part = part.as_ident()?;
+        Some(if part.quote_style.is_some() { part.value.clone() } else { part.value.to_ascii_lowercase() })
+    });
+    parts.collect()
+}
+
+/// Where the query names the relation for the first time.
+fn place_of_relation(sql: &str, name: &str) -> Option<Place> {
+    struct Search<'a>(&'a str);
+    impl Visitor for Search<'_> {
+        type Break = (u64, u64);
+
+        fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<(u64, u64)> {
+            let first = relation.0.first().and_then(|part| part.as_ident());
+            match (folded(relation), first) {
+                (Some(parts), Some(first)) if parts.join(".") == self.0 => {
+                    ControlFlow::Break((first.span.start.line, first.span.start.column))
+                }
+                _ => ControlFlow::Continue(()),
+            }
+        }
+    }
+    let mut statements = datafusion::sql::parser::DFParser::parse_sql(sql).ok()?;
+    let Some(Statement::Statement(statement)) = statements.pop_front() else { return None };
+    match statement.visit(&mut Search(name)) {
+        ControlFlow::Break((line, column)) => Place::find(sql, line, column),
+        ControlFlow::Continue(()) => None,
     }
 }
 
 /// The error of a query, with the reason at the bottom of it: what is above says the same again, in more words.
 pub(super) fn query_error(relation: &str, source: &DataFusionError) -> Error {
-    let reason = match source.find_root() {
+    Error::Query { relation: relation.to_owned(), source: reason(source).into() }
+}
+
+fn reason(source: &DataFusionError) -> String {
+    match source.find_root() {
         DataFusionError::Plan(reason) | DataFusionError::NotImplemented(reason) => reason.clone(),
         DataFusionError::SQL(reason, _) => reason.to_string(),
         root => root.strip_backtrace(),
-    };
-    Error::Query { relation: relation.to_owned(), source: reason.into() }
+    }
 }
 
 /// The query on one line, and not all of it if it is long.

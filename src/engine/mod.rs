@@ -3,43 +3,50 @@
 //! [`Engine`] owns the asynchronous runtime and blocks, so nothing above it is asynchronous. It is not for callers that
 //! run inside a runtime themselves.
 
+mod attach;
 mod doc;
 mod explain;
+mod memory;
+mod names;
+mod query;
 mod rows;
+mod runtime;
 mod sql_macro;
 mod sql_text;
+mod statement;
 mod table_function;
 mod value;
 
 use std::collections::HashMap;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
-use datafusion::catalog::TableProvider;
 use datafusion::common::DataFusionError;
-use datafusion::datasource::{MemTable, ViewTable};
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::execution::memory_pool::{FairSpillPool, TrackConsumersPool};
+use datafusion::datasource::MemTable;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::prelude::{ParquetReadOptions, SQLOptions, SessionConfig, SessionContext};
-use futures::StreamExt as _;
+use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::error::{Error, Result};
-use crate::schema::{self, TABLES, Table};
+use crate::schema::{self, TABLES};
 use crate::store::Store;
 
+pub use attach::BASE;
 pub use doc::{macro_list, macro_markdown, macro_text};
 pub use explain::nearest;
+pub use names::Names;
+pub use query::{Batches, QueryOptions};
 pub(crate) use rows::row;
 pub use rows::{Cell, Row, Rows, cell, check, sql_type};
 pub use sql_macro::{ColumnDoc, Dialect, Param, SqlMacro, catalog, exported_views};
+pub use sql_text::{is_ended, parameters, statements};
 pub use value::{SqlType, Value};
 
+use attach::OWN;
 use explain::query_error;
-use table_function::TableFunction;
+use memory::Pool;
+use runtime::Runtime;
 
 /// What an engine may use.
 #[derive(Debug, Clone, Copy)]
@@ -56,14 +63,26 @@ impl Default for Options {
     }
 }
 
-/// Answers queries over one snapshot.
+/// Bytes that a sort sets aside for merging what it wrote to temporary files.
+const MERGE_BYTES: usize = 10 << 20;
+
+/// Rows of a batch, where there is memory enough; and fewest, where there is not.
+const BATCH_ROWS: usize = 8192;
+const FEWEST_ROWS: usize = 256;
+
+/// Bytes that a row may well have.
+const ROW_BYTES: usize = 1024;
+
+/// Answers queries over one snapshot, or over one and another it is compared with.
 #[expect(missing_debug_implementations, reason = "the session has no useful text")]
 pub struct Engine {
-    runtime: tokio::runtime::Runtime,
+    runtime: Runtime,
     context: SessionContext,
-    macros: HashMap<&'static str, (SqlMacro, LogicalPlan)>,
+    /// By the name they have in SQL.
+    macros: HashMap<String, (SqlMacro, LogicalPlan)>,
     /// Keeps the files there as long as they may be read.
-    _store: Option<Store>,
+    stores: Vec<Store>,
+    memory_limit: usize,
 }
 
 impl Engine {
@@ -73,21 +92,9 @@ impl Engine {
     /// The store cannot be read.
     pub fn open(store: Store, options: Options) -> Result<Self> {
         let mut engine = Self::start(options)?;
-        for table in TABLES {
-            let path = store.table_path(table.name);
-            let location = path.to_string_lossy().into_owned();
-            let schema = view_schema(table);
-            engine
-                .runtime
-                .block_on(engine.context.register_parquet(
-                    table.name,
-                    location,
-                    ParquetReadOptions::default().schema(&schema),
-                ))
-                .map_err(Error::store(path, "cannot read"))?;
-        }
-        engine.register_macros()?;
-        Ok(Self { _store: Some(store), ..engine })
+        engine.register_store(OWN, store)?;
+        engine.register_macros(OWN)?;
+        Ok(engine)
     }
 
     /// Answers queries over rows in memory; a table that is not among them is empty.
@@ -100,9 +107,9 @@ impl Engine {
             let batches = tables.remove(table.name).unwrap_or_default();
             let provider = MemTable::try_new(table.arrow(), vec![batches])
                 .map_err(|source| query_error(table.name, &source))?;
-            engine.register(table.name, Arc::new(provider))?;
+            engine.register(OWN, table.name, Arc::new(provider))?;
         }
-        engine.register_macros()?;
+        engine.register_macros(OWN)?;
         Ok(engine)
     }
 
@@ -148,7 +155,8 @@ impl Engine {
     /// # Errors
     /// There is no such relation.
     pub fn relation_schema(&self, name: &str) -> Result<SchemaRef> {
-        if schema::table(name).is_some() {
+        let bare = name.rsplit('.').next().unwrap_or(name);
+        if schema::table(bare).is_some() {
             let table = self.runtime.block_on(self.context.table(name));
             return table
                 .map(|frame| Arc::clone(frame.schema().inner()))
@@ -167,26 +175,8 @@ impl Engine {
         check::<R>(self.relation_schema(R::RELATION)?.as_ref())
     }
 
-    /// Starts a query of the user's. It can read, and nothing else; its rows come batch by batch.
-    ///
-    /// # Errors
-    /// The text is not one read-only statement, or names what there is not.
-    pub fn query(&self, sql: &str) -> Result<Batches<'_>> {
-        let read_only =
-            SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-        let run = async {
-            let frame = self.context.sql_with_options(sql, read_only).await?;
-            let schema = Arc::clone(frame.schema().inner());
-            Ok((schema, frame.execute_stream().await?))
-        };
-        let (schema, stream) = self.runtime.block_on(run).map_err(|source| self.user_error(sql, &source))?;
-        Ok(Batches { engine: self, sql: sql.to_owned(), schema, stream })
-    }
-
     fn start(options: Options) -> Result<Self> {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(options.partitions.max(1))
-            .build()
+        let runtime = Runtime::start(options.partitions.max(1))
             .map_err(|source| query_error("start", &DataFusionError::IoError(source)))?;
         let mut config = SessionConfig::new()
             .with_target_partitions(options.partitions.max(1))
@@ -196,84 +186,26 @@ impl Engine {
         config.options_mut().optimizer.prefer_existing_sort = true;
         // A macro says in which order its rows come; the user of it need not repeat that.
         config.options_mut().sql_parser.enable_subquery_sort_elimination = false;
-        let pool = TrackConsumersPool::new(FairSpillPool::new(options.memory_limit), NonZeroUsize::MIN);
+        // So that an error can say where in the query it is.
+        config.options_mut().sql_parser.collect_spans = true;
+        let share = options.memory_limit / options.partitions.max(1) / 4;
+        config.options_mut().execution.sort_spill_reservation_bytes = (share / 4).min(MERGE_BYTES);
+        // A sort cannot do with less than a few batches: where memory is short, a batch has fewer rows.
+        let config = config.with_batch_size((share / ROW_BYTES).clamp(FEWEST_ROWS, BATCH_ROWS));
         let environment = RuntimeEnvBuilder::new()
-            .with_memory_pool(Arc::new(pool))
+            .with_memory_pool(Arc::new(Pool::new(options.memory_limit)))
             .build_arc()
             .map_err(|source| query_error("start", &source))?;
         let context = SessionContext::new_with_config_rt(config, environment);
-        Ok(Self { runtime, context, macros: HashMap::new(), _store: None })
-    }
-
-    fn register(&self, name: &str, provider: Arc<dyn TableProvider>) -> Result<()> {
-        self.context.register_table(name, provider).map_err(|source| query_error(name, &source))?;
-        Ok(())
-    }
-
-    /// Every macro can be called with arguments, and used without as a view: then it has its defaults and no limit.
-    fn register_macros(&mut self) -> Result<()> {
-        for definition in catalog()? {
-            let name = definition.name;
-            let state = self.context.state();
-            let plan = self
-                .runtime
-                .block_on(state.create_logical_plan(definition.body))
-                .map_err(|source| query_error(name, &source))?;
-            let view = table_function::bind(&plan, &definition, &definition.unrestricted())
-                .map_err(|source| query_error(name, &source))?;
-            self.register(name, Arc::new(ViewTable::new(view, Some(definition.body.to_owned()))))?;
-            let function = TableFunction::new(definition.clone(), plan.clone());
-            self.context.register_udtf(name, Arc::new(function));
-            self.macros.insert(name, (definition, plan));
-        }
-        Ok(())
+        let memory_limit = options.memory_limit;
+        Ok(Self { runtime, context, macros: HashMap::new(), stores: Vec::new(), memory_limit })
     }
 
     fn definition(&self, name: &str) -> Result<&(SqlMacro, LogicalPlan)> {
         self.macros.get(name).ok_or_else(|| Error::Unknown {
             kind: "macro",
             name: name.to_owned(),
-            nearest: explain::nearest(name, self.macros.keys().copied()),
+            nearest: explain::nearest(name, self.macros.keys().map(String::as_str)),
         })
     }
-}
-
-/// Rows of a query as they are computed.
-#[expect(missing_debug_implementations, reason = "a stream has no useful text")]
-pub struct Batches<'a> {
-    engine: &'a Engine,
-    sql: String,
-    schema: SchemaRef,
-    stream: SendableRecordBatchStream,
-}
-
-impl Batches<'_> {
-    /// Names and types of the columns, also where there are no rows.
-    #[must_use]
-    pub fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-}
-
-impl Iterator for Batches<'_> {
-    type Item = Result<RecordBatch>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let batch = self.engine.runtime.block_on(self.stream.next())?;
-        Some(batch.map_err(|source| self.engine.user_error(&self.sql, &source)))
-    }
-}
-
-/// The table's schema with text as views into the file's pages, which filters on it need not copy.
-fn view_schema(table: &Table) -> Schema {
-    let fields: Vec<Field> = table
-        .arrow()
-        .fields()
-        .iter()
-        .map(|field| match field.data_type() {
-            DataType::Utf8 => field.as_ref().clone().with_data_type(DataType::Utf8View),
-            _ => field.as_ref().clone(),
-        })
-        .collect();
-    Schema::new(fields)
 }

@@ -18,13 +18,7 @@ pub(super) fn pieces(statement: &str) -> Vec<Piece<'_>> {
         let Some(found) = from.find(['\'', '"', '$', '-', '/']) else { break };
         let at = text + found;
         let Some(tail) = rest.get(at..) else { break };
-        let length = match tail.as_bytes() {
-            [b'\'', ..] => quoted(tail, '\''),
-            [b'"', ..] => quoted(tail, '"'),
-            [b'-', b'-', ..] => tail.find('\n').unwrap_or(tail.len()),
-            [b'/', b'*', ..] => tail.find("*/").map_or(tail.len(), |end| end + 2),
-            _ => 1,
-        };
+        let length = verbatim(tail);
         let name = tail.strip_prefix('$').map(identifier).unwrap_or_default();
         if name.is_empty() {
             text = at + length;
@@ -41,6 +35,70 @@ pub(super) fn pieces(statement: &str) -> Vec<Piece<'_>> {
         pieces.push(Piece::Text(rest));
     }
     pieces
+}
+
+/// Names of the parameters in a statement: `$name`, without the `$`.
+#[must_use]
+pub fn parameters(statement: &str) -> Vec<&str> {
+    let names = pieces(statement).into_iter().filter_map(|piece| match piece {
+        Piece::Parameter(name) => Some(name),
+        Piece::Text(_) => None,
+    });
+    names.collect()
+}
+
+/// The statements of a text: what stands before each `;`, and what stands behind the last one, unless it is blank. What
+/// stands in quotes or comments ends nothing; a comment alone is blank.
+#[must_use]
+pub fn statements(text: &str) -> Vec<&str> {
+    let mut statements = Vec::new();
+    let (mut start, mut at, mut blank) = (0, 0, true);
+    while let Some(tail) = text.get(at..).filter(|tail| !tail.is_empty()) {
+        let length = verbatim(tail);
+        let Some(first) = tail.chars().next() else { break };
+        if length == 1 && first == ';' {
+            if !blank {
+                statements.extend(text.get(start..at).map(str::trim));
+            }
+            (start, blank) = (at + 1, true);
+        } else {
+            blank &= first.is_whitespace() || is_comment(tail);
+        }
+        at += length.max(first.len_utf8());
+    }
+    if !blank {
+        statements.extend(text.get(start..).map(str::trim));
+    }
+    statements
+}
+
+/// Whether a text ends with a `;` that ends a statement, so that nothing more has to be waited for.
+#[must_use]
+pub fn is_ended(text: &str) -> bool {
+    let (mut at, mut ended) = (0, false);
+    while let Some(tail) = text.get(at..).filter(|tail| !tail.is_empty()) {
+        let Some(first) = tail.chars().next() else { break };
+        if !first.is_whitespace() && !is_comment(tail) {
+            ended = first == ';';
+        }
+        at += verbatim(tail).max(first.len_utf8());
+    }
+    ended
+}
+
+fn is_comment(text: &str) -> bool {
+    text.starts_with("--") || text.starts_with("/*")
+}
+
+/// Bytes of the quoted text or the comment that `text` starts with, or 1.
+fn verbatim(text: &str) -> usize {
+    match text.as_bytes() {
+        [b'\'', ..] => quoted(text, '\''),
+        [b'"', ..] => quoted(text, '"'),
+        [b'-', b'-', ..] => text.find('\n').unwrap_or(text.len()),
+        [b'/', b'*', ..] => text.find("*/").map_or(text.len(), |end| end + 2),
+        _ => 1,
+    }
 }
 
 /// Bytes of the quoted text that `text` starts with; a doubled quote just starts the next one.
@@ -85,6 +143,29 @@ mod tests {
         assert_eq!(pieces("cost: 5 $"), [Piece::Text("cost: 5 $")]);
         assert_eq!(pieces("'open $x"), [Piece::Text("'open $x")]);
         assert_eq!(pieces(""), []);
+    }
+
+    #[test]
+    fn a_statement_ends_where_a_semicolon_is_no_part_of_it() {
+        assert_eq!(
+            statements("SELECT ';'; -- one; two\n ;\nSELECT \";\" /* ; */ ; SELECT 'ä"),
+            ["SELECT ';'", "SELECT \";\" /* ; */", "SELECT 'ä"]
+        );
+        assert_eq!(statements(" ; -- nothing\n"), <[&str; 0]>::default());
+        for (text, ended) in [
+            ("SELECT 1;", true),
+            ("SELECT 1; -- done; \n", true),
+            ("SELECT 1", false),
+            ("SELECT ';", false),
+            ("SELECT ';'", false),
+            ("SELECT 1; SELECT 'ü'", false),
+            ("SELECT 1 -- ;", false),
+            ("SELECT /* ;", false),
+            ("", false),
+        ] {
+            assert_eq!(is_ended(text), ended, "{text}");
+        }
+        assert_eq!(parameters("SELECT $a, '$b', $a"), ["a", "a"]);
     }
 
     #[test]

@@ -81,6 +81,15 @@ impl Value {
         }
     }
 
+    /// Reads a value whose type nobody has said: `null`, an integer, a number, else a text; `'10'` is a text too.
+    #[must_use]
+    pub fn infer(text: &str) -> Self {
+        [SqlType::Bigint, SqlType::Double, SqlType::Varchar]
+            .into_iter()
+            .find_map(|sql_type| Self::parse(sql_type, text))
+            .unwrap_or(Self::Null)
+    }
+
     /// The value as it is written in SQL.
     #[must_use]
     pub fn literal(&self) -> String {
@@ -102,5 +111,29 @@ impl Value {
                 | (Self::Real(_), SqlType::Double)
                 | (Self::Text(_), SqlType::Varchar)
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_the_narrowest_thing_it_can_be() {
+        for (text, value) in [
+            ("10", Value::Integer(10)),
+            ("-9223372036854775808", Value::Integer(i64::MIN)),
+            ("9223372036854775808", Value::Real(9_223_372_036_854_775_808.0)),
+            ("0.5", Value::Real(0.5)),
+            ("1e3", Value::Real(1000.0)),
+            ("null", Value::Null),
+            ("'10'", "10".into()),
+            ("'null'", "null".into()),
+            ("it's", "it's".into()),
+            ("inf", "inf".into()),
+            ("", "".into()),
+        ] {
+            assert_eq!(Value::infer(text), value, "{text}");
+        }
     }
 }

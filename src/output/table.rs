@@ -154,7 +154,7 @@ fn cut(text: &str, width: usize) -> String {
 }
 
 /// The text without line breaks and control codes, which would break the table or the terminal.
-fn printable(text: &str) -> String {
+pub(super) fn printable(text: &str) -> String {
     if !text.contains(char::is_control) {
         return text.to_owned();
     }

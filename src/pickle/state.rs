@@ -141,6 +141,13 @@ impl State {
         self.texts.get(id).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default()
     }
 
+    /// Bytes of the string behind a number.
+    #[inline]
+    #[must_use]
+    pub fn text_length(&self, id: u32) -> usize {
+        self.texts.get(id).map_or(0, <[u8]>::len)
+    }
+
     /// The number of a string as the pickle has it, UTF-8 or not.
     #[inline]
     pub(super) fn intern(&mut self, bytes: &[u8]) -> Checked<u32> {

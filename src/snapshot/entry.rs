@@ -42,6 +42,8 @@ pub(super) struct EntryParser {
     /// What the memo's count of overwritten entries was when the lists were remembered.
     overwritten: u64,
     frames: Vec<u32>,
+    /// The entry that was read last.
+    pub(super) event: Event,
 }
 
 /// A value and what is behind it.
@@ -136,14 +138,15 @@ fn pair<'w>(state: &mut State, window: &'w [u8]) -> Parsed<'w, (i64, i64)> {
 }
 
 impl EntryParser {
-    /// Reads the entry whose EMPTY_DICT stands just before `window`. `None` leaves everything as it was.
+    /// Reads the entry whose EMPTY_DICT stands just before `window` into `event` and returns what is behind it. `None`
+    /// leaves everything else as it was.
     #[inline]
     pub(super) fn parse<'w>(
         &mut self,
         state: &mut State,
         stacks: &mut Stacks,
         window: &'w [u8],
-    ) -> Parsed<'w, Event> {
+    ) -> Option<&'w [u8]> {
         let before = state.memo().len();
         if !state.memo().is_dense() {
             return None;
@@ -155,73 +158,73 @@ impl EntryParser {
         parsed
     }
 
-    fn attempt<'w>(&mut self, state: &mut State, stacks: &mut Stacks, window: &'w [u8]) -> Parsed<'w, Event> {
+    fn attempt<'w>(&mut self, state: &mut State, stacks: &mut Stacks, window: &'w [u8]) -> Option<&'w [u8]> {
         let rest = store(state, window, Entry::TAKEN)?;
         let mut rest = rest.strip_prefix(&[op::MARK])?;
-        let mut event = Event::EMPTY;
+        self.event = Event::EMPTY;
         while !rest.starts_with(&[op::SETITEMS]) {
             let (key, behind) = text(state, rest)?;
             rest = behind;
             let bit = match key {
                 words::ACTION => {
-                    (event.action, rest) = text(state, rest)?;
+                    (self.event.action, rest) = text(state, rest)?;
                     has::ACTION
                 }
                 words::ADDR => {
                     let (addr, behind) = integer(rest)?;
-                    (event.addr, rest) = (Some(addr), behind);
+                    (self.event.addr, rest) = (Some(addr), behind);
                     has::ADDR
                 }
                 words::SIZE => {
                     let (bytes, behind) = size(rest)?;
-                    (event.size, rest) = (Some(bytes), behind);
+                    (self.event.size, rest) = (Some(bytes), behind);
                     has::SIZE
                 }
                 words::STREAM => {
                     let (stream, behind) = integer(rest)?;
-                    (event.stream, rest) = (Some(stream), behind);
+                    (self.event.stream, rest) = (Some(stream), behind);
                     has::STREAM
                 }
                 words::TIME_US => {
                     let (time, behind) = integer(rest)?;
-                    (event.time_us, rest) = (Some(time), behind);
+                    (self.event.time_us, rest) = (Some(time), behind);
                     has::TIME_US
                 }
                 words::FRAMES => {
-                    (event.frames, rest) = self.frames(state, stacks, rest)?;
+                    (self.event.frames, rest) = self.frames(state, stacks, rest)?;
                     has::FRAMES
                 }
                 words::POOL_ID => {
                     let (pool, behind) = pair(state, rest)?;
-                    (event.pool, rest) = (Some(pool), behind);
+                    (self.event.pool, rest) = (Some(pool), behind);
                     has::POOL_ID
                 }
                 words::COMPILE_CONTEXT => {
                     let (id, behind) = text(state, rest)?;
-                    (event.compile_context, rest) = (Some(id), behind);
+                    (self.event.compile_context, rest) = (Some(id), behind);
                     has::COMPILE_CONTEXT
                 }
                 words::USER_METADATA => {
                     let (id, behind) = text(state, rest)?;
-                    (event.user_metadata, rest) = (Some(id), behind);
+                    (self.event.user_metadata, rest) = (Some(id), behind);
                     has::USER_METADATA
                 }
                 words::DEVICE_FREE => {
                     let (bytes, behind) = size(rest)?;
-                    (event.device_free, rest) = (Some(bytes), behind);
+                    (self.event.device_free, rest) = (Some(bytes), behind);
                     has::DEVICE_FREE
                 }
                 _ => return None,
             };
-            if event.present & bit != 0 {
+            if self.event.present & bit != 0 {
                 return None;
             }
-            event.present |= bit;
+            self.event.present |= bit;
         }
         let (_, rest) = rest.split_first()?;
-        // An entry that is stored behind its items can be referred to; the loop knows what that means.
-        let is_stored = matches!(rest.first(), None | Some(&(op::MEMOIZE | op::BINPUT | op::LONG_BINPUT)));
-        (!is_stored && event.is_known() && event.check().is_ok()).then_some((event, rest))
+        // At the end of the window nobody knows whether the entry is stored.
+        let rest = if rest.is_empty() { return None } else { store(state, rest, Entry::TAKEN)? };
+        (self.event.is_known() && self.event.check().is_ok()).then_some(rest)
     }
 
     /// The list of frames: a reference, empty, of one frame, or of many.

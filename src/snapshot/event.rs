@@ -38,6 +38,12 @@ pub(super) struct Event {
     pub(super) present: u16,
 }
 
+impl Default for Event {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
 impl Event {
     /// An entry without any field.
     pub(super) const EMPTY: Self = Self {

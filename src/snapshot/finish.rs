@@ -82,6 +82,7 @@ impl Import<'_> {
             blocks: u64::try_from(self.output.block_count()).unwrap_or(u64::MAX),
             events: u64::try_from(self.output.trace_count()).unwrap_or(u64::MAX),
             stacks: u64::try_from(self.stacks.row_count()).unwrap_or(u64::MAX),
+            events_read_ahead: self.events_read_ahead,
             warnings: self.stats.warnings(),
             salvaged,
         };
@@ -123,7 +124,7 @@ impl Import<'_> {
         let mut text = 0;
         for facts in std::mem::take(&mut self.segments.rows) {
             let device_id = self.devices.id(facts.row.device_id).unwrap_or_default();
-            text += facts.row.segment_type.map_or(0, |name| state.text(name.0).len());
+            text += facts.row.segment_type.map_or(0, |name| state.text_length(name.0));
             builder.push(Segment { device_id, ..facts.row });
             if builder.len() >= BATCH_ROWS || text >= BATCH_TEXT {
                 text = 0;

@@ -31,6 +31,7 @@ pub(super) struct Import<'a> {
     last_list: LastList,
     /// The fast way through entries, unless it is turned off.
     entries: Option<EntryParser>,
+    pub(super) events_read_ahead: u64,
     events: &'a Cell<u64>,
 }
 
@@ -51,6 +52,7 @@ impl<'a> Import<'a> {
             stats: Stats::default(),
             last_list: LastList::default(),
             entries: (!options.plain_loop).then(EntryParser::default),
+            events_read_ahead: 0,
             events,
         }
     }
@@ -182,13 +184,14 @@ impl Sink for Import<'_> {
         let kind = if device == HOST { HOST_EVENT } else { EVENT };
         let mut ahead = Ahead { consumed: 0, kind, count: 0 };
         let mut next = Some(window);
-        while let Some((event, rest)) = next.and_then(|next| entries.parse(state, &mut self.stacks, next)) {
-            self.push_event(state, device, &event)?;
+        while let Some(rest) = next.and_then(|next| entries.parse(state, &mut self.stacks, next)) {
+            self.push_event(state, device, &entries.event)?;
             ahead.consumed = window.len() - rest.len();
             ahead.count += 1;
             next = rest.strip_prefix(b"}");
         }
         self.entries = Some(entries);
+        self.events_read_ahead += ahead.count;
         Ok((ahead.count > 0).then_some(ahead))
     }
 }

@@ -1,8 +1,8 @@
 //! Lists of frames by their raw bytes, and a guess which comes next.
 //!
 //! Half of a snapshot is lists of references to frames. The same references are the same frames, so a list seen before needs
-//! no look at its items; and a training step runs like the one before, so the list that followed the last two most likely
-//! follows again.
+//! no look at its items. And a training step runs like the one before: whoever has found the place in an earlier step where
+//! the last lists stand, reads the next ones off it and only has to compare.
 
 use std::hash::BuildHasher as _;
 
@@ -11,17 +11,22 @@ use hashbrown::HashTable;
 
 /// Bytes of lists that are kept before all are forgotten.
 const ARENA_BYTES: usize = 1 << 26;
-/// Pairs of lists whose successor is remembered.
-const GUESSES: usize = 1 << 15;
-const NOTHING: u32 = u32::MAX;
+/// Lists of the past that are remembered in their order.
+const HISTORY: usize = 1 << 20;
+/// Places in the past that are found by the three lists before them.
+const PLACES: usize = 1 << 17;
+/// Bits of a list's number in the context.
+const CONTEXT_BITS: u32 = 21;
 
 #[derive(Debug, Clone, Copy)]
 struct Known {
-    start: usize,
-    length: usize,
-    /// The first eight bytes: most wrong guesses are found out without touching the arena.
+    /// The first eight bytes: most wrong guesses are found out by them.
     head: [u8; 8],
+    start: u32,
+    length: u32,
     stack: u32,
+    /// The place behind its last appearance.
+    after: u32,
 }
 
 /// The lists seen so far.
@@ -31,9 +36,17 @@ pub(super) struct ListCache {
     numbers: HashTable<(u64, u32)>,
     known: Vec<Known>,
     arena: Vec<u8>,
-    guesses: Vec<u32>,
-    /// The last two lists.
-    last: (u32, u32),
+    /// Numbers of the lists in order, the oldest overwritten.
+    history: Vec<u32>,
+    /// How many lists there were.
+    count: u32,
+    /// Place by context.
+    places: Vec<u32>,
+    /// Numbers of the last three lists.
+    context: u64,
+    /// The place whose list is guessed, and that list.
+    place: u32,
+    guess: Option<(u32, Known)>,
 }
 
 fn index(id: u32) -> usize {
@@ -51,8 +64,12 @@ impl Default for ListCache {
             numbers: HashTable::new(),
             known: Vec::new(),
             arena: Vec::new(),
-            guesses: vec![NOTHING; GUESSES],
-            last: (NOTHING, NOTHING),
+            history: Vec::new(),
+            count: 0,
+            places: vec![0; PLACES],
+            context: 0,
+            place: 0,
+            guess: None,
         }
     }
 }
@@ -63,31 +80,26 @@ impl ListCache {
         self.numbers.clear();
         self.known.clear();
         self.arena.clear();
-        self.guesses.fill(NOTHING);
-        self.last = (NOTHING, NOTHING);
-    }
-
-    fn slot(&self) -> usize {
-        let (before, last) = self.last;
-        let mixed = (u64::from(before) << 32 | u64::from(last)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        usize::try_from(mixed >> 49).unwrap_or(0) % GUESSES
+        self.history.clear();
+        self.places.fill(0);
+        self.count = 0;
+        self.guess = None;
     }
 
     fn bytes(&self, known: &Known) -> &[u8] {
-        self.arena.get(known.start..known.start + known.length).unwrap_or_default()
+        let start = index(known.start);
+        self.arena.get(start..start + index(known.length)).unwrap_or_default()
     }
 
     /// Stack and length of the list that `window` begins with, if it is the one that is guessed.
     #[inline]
     pub(super) fn guess(&mut self, window: &[u8]) -> Option<(u32, usize)> {
-        let id = *self.guesses.get(self.slot())?;
-        let known = self.known.get(index(id))?;
-        if known.head != head(window) || !window.starts_with(self.bytes(known)) {
+        let (id, known) = self.guess?;
+        if known.head != head(window) || !window.starts_with(self.bytes(&known)) {
             return None;
         }
-        let found = (known.stack, known.length);
-        self.last = (self.last.1, id);
-        Some(found)
+        self.follow(id, Some(self.place + 1));
+        Some((known.stack, index(known.length)))
     }
 
     /// The stack of a list, its end included, if it was seen before.
@@ -97,30 +109,46 @@ impl ListCache {
             entry.0 == hash && self.known.get(index(entry.1)).is_some_and(|known| self.bytes(known) == list)
         };
         let id = self.numbers.find(hash, same)?.1;
-        self.follow(id);
+        self.follow(id, None);
         self.known.get(index(id)).map(|known| known.stack)
     }
 
     /// Remembers the stack of a list, its end included.
     pub(super) fn remember(&mut self, list: &[u8], stack: u32) {
-        if self.arena.len() + list.len() > ARENA_BYTES {
+        if self.arena.len() + list.len() > ARENA_BYTES || self.count == u32::MAX {
             self.clear();
         }
-        let Ok(id) = u32::try_from(self.known.len()) else { return };
+        let (Ok(id), Ok(start), Ok(length)) =
+            (u32::try_from(self.known.len()), u32::try_from(self.arena.len()), u32::try_from(list.len()))
+        else {
+            return;
+        };
         let hash = self.hasher.hash_one(list);
-        let start = self.arena.len();
         self.arena.extend_from_slice(list);
-        self.known.push(Known { start, length: list.len(), head: head(list), stack });
+        self.known.push(Known { head: head(list), start, length, stack, after: 0 });
         self.numbers.insert_unique(hash, (hash, id), |entry| entry.0);
-        self.follow(id);
+        self.follow(id, None);
     }
 
-    /// Notes that this list followed the last two.
-    fn follow(&mut self, id: u32) {
-        let slot = self.slot();
-        if let Some(guess) = self.guesses.get_mut(slot) {
-            *guess = id;
+    /// Appends a list to the past and guesses the next: the one behind `place`, or behind the same three lists, or behind the
+    /// last appearance of the last one.
+    #[inline]
+    fn follow(&mut self, id: u32, place: Option<u32>) {
+        let slot = index(self.count) % HISTORY;
+        match self.history.get_mut(slot) {
+            Some(entry) => *entry = id,
+            None => self.history.push(id),
         }
-        self.last = (self.last.1, id);
+        self.count = self.count.saturating_add(1);
+        self.context = self.context << CONTEXT_BITS | u64::from(id & ((1 << CONTEXT_BITS) - 1));
+        let mixed = (self.context & ((1 << (3 * CONTEXT_BITS)) - 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let by_context =
+            usize::try_from(mixed >> 40).ok().and_then(|mixed| self.places.get_mut(mixed % PLACES));
+        let by_context = by_context.map_or(0, |known| std::mem::replace(known, self.count));
+        let by_list =
+            self.known.get_mut(index(id)).map_or(0, |known| std::mem::replace(&mut known.after, self.count));
+        self.place = place.unwrap_or(if by_context == 0 { by_list } else { by_context });
+        let next = if self.place < self.count { self.history.get(index(self.place) % HISTORY) } else { None };
+        self.guess = next.and_then(|next| self.known.get(index(*next)).map(|known| (*next, *known)));
     }
 }

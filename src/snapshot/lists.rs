@@ -89,10 +89,8 @@ fn is_same_block(marker: &TraceEvent, row: &TraceEvent) -> bool {
 
 impl List {
     /// Sorts an event into the head of the list, or past it.
+    #[cold]
     fn push(&mut self, state: &State, output: &mut Output<'_>, mut row: TraceEvent) -> Result<()> {
-        if matches!(self.head, Head::Closed) && row.action != Symbol(words::WORKSPACE_SNAPSHOT) {
-            return output.trace(state, row);
-        }
         row.is_workspace = i64::from(row.action == Symbol(words::WORKSPACE_SNAPSHOT));
         match (std::mem::take(&mut self.head), row.action) {
             (Head::Open, Symbol(words::WORKSPACE_SNAPSHOT)) => {
@@ -231,6 +229,9 @@ impl Lists {
         }
         let row = row(event, list.device_id, list.count, stack_id);
         list.count += 1;
+        if matches!(list.head, Head::Closed) && event.action != words::WORKSPACE_SNAPSHOT {
+            return output.trace(state, row);
+        }
         list.push(state, output, row)
     }
 

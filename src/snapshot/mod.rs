@@ -106,6 +106,8 @@ pub struct Summary {
     pub events: u64,
     /// Rows in `call_stacks`.
     pub stacks: u64,
+    /// Events among them that the fast way through entries read.
+    pub events_read_ahead: u64,
     /// Rows in `import_stats` of severity `data_loss` or `error`.
     pub warnings: u64,
     /// The damage, if the file was not read to its end.

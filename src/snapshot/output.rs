@@ -67,7 +67,7 @@ impl<'a> Output<'a> {
         let texts = [Some(row.action), row.compile_context, row.user_metadata];
         if texts != self.last_texts {
             self.last_texts = texts;
-            self.trace_text += texts.iter().flatten().map(|text| state.text(text.0).len()).sum::<usize>();
+            self.trace_text += texts.iter().flatten().map(|text| state.text_length(text.0)).sum::<usize>();
         }
         self.traces.push(row);
         if self.traces.len() < BATCH_ROWS && self.trace_text < BATCH_TEXT {
@@ -80,7 +80,7 @@ impl<'a> Output<'a> {
     pub(super) fn block(&mut self, state: &State, mut row: Block) -> Result<()> {
         self.block_count += 1;
         row.id = self.block_count;
-        self.block_text += state.text(row.state.0).len();
+        self.block_text += state.text_length(row.state.0);
         self.blocks.push(row);
         if self.blocks.len() < BATCH_ROWS && self.block_text < BATCH_TEXT {
             return Ok(());

@@ -119,13 +119,21 @@ fn generated_snapshots_become_their_rows_and_their_truth() {
 
 // serde-pickle writes what these structs hold without a memo and knows nothing of Python: an independent writer.
 
+/// A node's name, or the None that is written where a frame's code has no node.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+enum Node {
+    Name(String),
+    Nothing,
+}
+
 #[derive(Debug, Clone, Serialize)]
 struct Frame {
     name: String,
     filename: String,
     line: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    fx_node_op: Option<Option<String>>,
+    fx_node_op: Option<Node>,
 }
 
 #[derive(Debug, Clone, Serialize)]
@@ -138,6 +146,7 @@ struct Block {
 }
 
 #[derive(Debug, Clone, Serialize)]
+#[expect(clippy::struct_field_names, reason = "these are the keys of the format")]
 struct Segment {
     device: i64,
     blocks: Vec<Block>,
@@ -214,7 +223,7 @@ fn line() -> impl Strategy<Value = u64> {
 }
 
 fn frames() -> impl Strategy<Value = Vec<Frame>> {
-    let op = prop::option::of(prop::option::of("[a-z_]{1,8}"));
+    let op = prop::option::of(prop_oneof!["[a-z_]{1,8}".prop_map(Node::Name), Just(Node::Nothing)]);
     let frame = ("\\PC{0,12}", ".{0,20}", line(), op).prop_map(|(name, filename, line, fx_node_op)| Frame {
         name,
         filename,

@@ -1,17 +1,24 @@
-//! Rows of a query as JSON, CSV or a table, batch by batch: a million rows never sit in memory.
+//! Rows of a query in every format, batch by batch: a million rows never sit in memory.
 //!
-//! Columns without rows are written too: an empty result has its header, or is `[]`.
+//! Columns without rows are written too: an empty result has its header or its schema, or is `[]`.
 
+mod binary;
+mod column;
+mod markdown;
+mod object;
+mod record;
+
+use std::ffi::OsStr;
 use std::io::{self, Write};
+use std::path::Path;
 
-use arrow::array::Array;
-use arrow::buffer::NullBuffer;
-use arrow::datatypes::{DataType, FieldRef, Schema};
-use arrow::json::writer::{EncoderOptions, NullableEncoder, make_encoder};
+use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
-use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use super::table::Table;
+use binary::Binary;
+use column::Encoding;
+pub(super) use column::{Column, is_number};
 
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -20,12 +27,43 @@ pub enum Format {
     Table,
     /// One array of objects, a row on each line.
     Json,
+    /// An object on each line, and nothing around them.
+    Ndjson,
     /// RFC 4180 quoting, lines end with LF; NULL is an empty field, an empty text is `""`.
     Csv,
+    /// A table in Markdown.
+    Markdown,
+    /// Arrow IPC stream.
+    Arrow,
+    /// Parquet file.
+    Parquet,
+}
+
+impl Format {
+    /// The format that a file's name asks for.
+    #[must_use]
+    pub fn of_name(path: &Path) -> Option<Self> {
+        let extension = path.extension().and_then(OsStr::to_str)?;
+        Some(match extension.to_ascii_lowercase().as_str() {
+            "json" => Self::Json,
+            "ndjson" | "jsonl" => Self::Ndjson,
+            "csv" => Self::Csv,
+            "md" | "markdown" => Self::Markdown,
+            "arrow" | "arrows" => Self::Arrow,
+            "parquet" => Self::Parquet,
+            _ => return None,
+        })
+    }
+
+    /// Whether it is no text.
+    #[must_use]
+    pub fn is_binary(self) -> bool {
+        matches!(self, Self::Arrow | Self::Parquet)
+    }
 }
 
 /// Writes the batches of one result.
-#[derive(Debug)]
+#[expect(missing_debug_implementations, reason = "the libraries' writers have none")]
 pub struct RowWriter<W> {
     out: W,
     shape: Shape,
@@ -33,32 +71,38 @@ pub struct RowWriter<W> {
     line: Vec<u8>,
 }
 
-#[derive(Debug)]
 enum Shape {
     Table(Table),
     Json { keys: Vec<Vec<u8>>, started: bool },
+    Ndjson { keys: Vec<Vec<u8>> },
     Csv,
+    Markdown,
+    Binary(Binary),
 }
 
 impl<W: Write> RowWriter<W> {
     /// Starts a result with the columns of `schema`. A table is cut to `width` columns of a terminal.
     ///
     /// # Errors
-    /// `out` takes no more.
+    /// `out` takes no more, or a column has a type that the format cannot hold.
     pub fn new(format: Format, schema: &Schema, width: Option<usize>, mut out: W) -> io::Result<Self> {
         let shape = match format {
             Format::Table => Shape::Table(Table::new(schema, width)),
             Format::Json => {
                 out.write_all(b"[")?;
-                Shape::Json { keys: keys(schema)?, started: false }
+                Shape::Json { keys: object::keys(schema)?, started: false }
             }
+            Format::Ndjson => Shape::Ndjson { keys: object::keys(schema)? },
             Format::Csv => {
-                let names = schema.fields().iter().map(|field| field.name().as_bytes());
-                let names = names.map(|name| if needs_quotes(name) { quoted(name) } else { name.to_vec() });
-                out.write_all(&names.collect::<Vec<_>>().join(&b','))?;
-                out.write_all(b"\n")?;
+                out.write_all(&record::header(schema))?;
                 Shape::Csv
             }
+            Format::Markdown => {
+                out.write_all(&markdown::header(schema))?;
+                Shape::Markdown
+            }
+            Format::Arrow => Shape::Binary(Binary::arrow(schema, &mut out)?),
+            Format::Parquet => Shape::Binary(Binary::parquet(schema, &mut out)?),
         };
         Ok(Self { out, shape, line: Vec::new() })
     }
@@ -68,6 +112,9 @@ impl<W: Write> RowWriter<W> {
     /// # Errors
     /// `out` takes no more.
     pub fn write(&mut self, batch: &RecordBatch) -> io::Result<()> {
+        if let Shape::Binary(binary) = &mut self.shape {
+            return binary.write(batch, &mut self.out);
+        }
         let options = Encoding::default();
         let fields = batch.schema();
         let mut columns = fields
@@ -76,27 +123,15 @@ impl<W: Write> RowWriter<W> {
             .zip(batch.columns())
             .map(|(field, array)| Column::new(field, array.as_ref(), &options))
             .collect::<io::Result<Vec<_>>>()?;
-        match &mut self.shape {
-            Shape::Table(table) => table.write(&mut columns, batch.num_rows(), &mut self.out),
-            Shape::Json { keys, started } => {
-                for row in 0..batch.num_rows() {
-                    self.out.write_all(if *started { b",\n" } else { b"\n" })?;
-                    *started = true;
-                    self.line.clear();
-                    append_object(keys, &mut columns, row, &mut self.line)?;
-                    self.out.write_all(&self.line)?;
-                }
-                Ok(())
-            }
-            Shape::Csv => {
-                for row in 0..batch.num_rows() {
-                    self.line.clear();
-                    append_record(&mut columns, row, &mut self.line)?;
-                    self.out.write_all(&self.line)?;
-                }
-                Ok(())
-            }
+        if let Shape::Table(table) = &mut self.shape {
+            return table.write(&mut columns, batch.num_rows(), &mut self.out);
         }
+        for row in 0..batch.num_rows() {
+            self.line.clear();
+            self.shape.append(&mut columns, row, &mut self.line)?;
+            self.out.write_all(&self.line)?;
+        }
+        Ok(())
     }
 
     /// Ends the result and gives the stream back.
@@ -107,153 +142,32 @@ impl<W: Write> RowWriter<W> {
         match self.shape {
             Shape::Table(mut table) => table.finish(&mut self.out)?,
             Shape::Json { started, .. } => self.out.write_all(if started { b"\n]\n" } else { b"]\n" })?,
-            Shape::Csv => {}
+            Shape::Binary(binary) => binary.finish(&mut self.out)?,
+            Shape::Ndjson { .. } | Shape::Csv | Shape::Markdown => {}
         }
         Ok(self.out)
     }
 }
 
-/// How values are turned into text; columns borrow it.
-struct Encoding {
-    json: EncoderOptions,
-    text: FormatOptions<'static>,
-}
-
-impl Default for Encoding {
-    fn default() -> Self {
-        Self { json: EncoderOptions::default().with_explicit_nulls(true), text: FormatOptions::default() }
-    }
-}
-
-/// A column of a batch, ready to give its values as text.
-pub(super) struct Column<'a> {
-    /// Also those that are NULL in a dictionary, or by their type.
-    nulls: Option<NullBuffer>,
-    nested: bool,
-    text: ArrayFormatter<'a>,
-    /// None for a type that JSON has no writer for; its text is a string then.
-    json: Option<NullableEncoder<'a>>,
-}
-
-impl<'a> Column<'a> {
-    fn new(field: &'a FieldRef, array: &'a dyn Array, encoding: &'a Encoding) -> io::Result<Self> {
-        let text = ArrayFormatter::try_new(array, &encoding.text).map_err(io::Error::other)?;
-        let json = make_encoder(field, array, &encoding.json).ok();
-        Ok(Self { nulls: array.logical_nulls(), nested: array.data_type().is_nested(), text, json })
-    }
-
-    fn is_null(&self, row: usize) -> bool {
-        self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
-    }
-
-    /// Appends the value as JSON.
-    fn append_json(&mut self, row: usize, out: &mut Vec<u8>) -> io::Result<()> {
-        if self.is_null(row) {
-            out.extend_from_slice(b"null");
-            return Ok(());
-        }
-        match &mut self.json {
-            Some(json) => json.encode(row, out),
-            None => serde_json::to_writer(out, &self.text.value(row).to_string())?,
-        }
-        Ok(())
-    }
-
-    /// Appends the value as text, lists and structs as JSON, and says whether there is one: NULL has none.
-    fn append_text(&mut self, row: usize, out: &mut Vec<u8>) -> io::Result<bool> {
-        if self.is_null(row) {
-            return Ok(false);
-        }
-        if self.nested {
-            self.append_json(row, out)?;
-        } else {
-            write!(out, "{}", self.text.value(row))?;
-        }
-        Ok(true)
-    }
-
-    /// The value as text, lists and structs as JSON; none where it is NULL.
-    pub(super) fn text(&mut self, row: usize) -> io::Result<Option<String>> {
-        let mut text = Vec::new();
-        if !self.append_text(row, &mut text)? {
-            return Ok(None);
-        }
-        String::from_utf8(text).map(Some).map_err(io::Error::other)
-    }
-}
-
-/// Whether values of the type are numbers, which tables align to the right.
-pub(super) fn is_number(data_type: &DataType) -> bool {
-    data_type.is_numeric()
-}
-
-/// The columns' names as JSON keys. A join can give two columns one name; an object must not have a key twice, or
-/// readers keep one of the values only: the later ones get a number behind.
-fn keys(schema: &Schema) -> io::Result<Vec<Vec<u8>>> {
-    let mut taken: Vec<String> = Vec::new();
-    for field in schema.fields() {
-        let mut name = field.name().clone();
-        let mut number = 2;
-        while taken.contains(&name) || (number > 2 && schema.column_with_name(&name).is_some()) {
-            name = format!("{}_{number}", field.name());
-            number += 1;
-        }
-        taken.push(name);
-    }
-    taken.iter().map(|name| Ok(serde_json::to_vec(name)?)).collect()
-}
-
-fn append_object(
-    keys: &[Vec<u8>],
-    columns: &mut [Column<'_>],
-    row: usize,
-    line: &mut Vec<u8>,
-) -> io::Result<()> {
-    for (index, (key, column)) in keys.iter().zip(columns).enumerate() {
-        line.push(if index == 0 { b'{' } else { b',' });
-        line.extend_from_slice(key);
-        line.push(b':');
-        column.append_json(row, line)?;
-    }
-    line.push(b'}');
-    Ok(())
-}
-
-fn append_record(columns: &mut [Column<'_>], row: usize, line: &mut Vec<u8>) -> io::Result<()> {
-    for (index, column) in columns.iter_mut().enumerate() {
-        if index > 0 {
-            line.push(b',');
-        }
-        let start = line.len();
-        if column.append_text(row, line)? {
-            let field = line.get(start..).unwrap_or_default();
-            if needs_quotes(field) {
-                let quoted = quoted(field);
-                line.truncate(start);
-                line.extend_from_slice(&quoted);
+impl Shape {
+    /// Appends a row, for the formats where rows do not depend on each other.
+    fn append(&mut self, columns: &mut [Column<'_>], row: usize, line: &mut Vec<u8>) -> io::Result<()> {
+        match self {
+            Self::Json { keys, started } => {
+                line.extend_from_slice(if *started { b",\n" } else { b"\n" });
+                *started = true;
+                object::append_object(keys, columns, row, line)
             }
+            Self::Ndjson { keys } => {
+                object::append_object(keys, columns, row, line)?;
+                line.push(b'\n');
+                Ok(())
+            }
+            Self::Csv => record::append_record(columns, row, line),
+            Self::Markdown => markdown::append_row(columns, row, line),
+            Self::Table(_) | Self::Binary(_) => Ok(()),
         }
     }
-    line.push(b'\n');
-    Ok(())
-}
-
-/// Whether the text would not be read back from a CSV as it is; an empty one would be taken for NULL.
-fn needs_quotes(field: &[u8]) -> bool {
-    field.is_empty() || field.iter().any(|byte| matches!(byte, b'"' | b',' | b'\n' | b'\r'))
-}
-
-fn quoted(field: &[u8]) -> Vec<u8> {
-    let mut quoted = Vec::with_capacity(field.len() + 2);
-    quoted.push(b'"');
-    for byte in field {
-        if *byte == b'"' {
-            quoted.push(b'"');
-        }
-        quoted.push(*byte);
-    }
-    quoted.push(b'"');
-    quoted
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use arrow::array::{
     StructArray,
 };
 use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{Field, Fields, Int32Type};
+use arrow::datatypes::{DataType, Field, Fields, Int32Type};
 
 use super::*;
 
@@ -133,4 +133,100 @@ fn null_is_null_also_in_a_dictionary_and_without_a_type() {
         written(Format::Json, &batch, None),
         "[\n{\"a\":null,\"b\":null},\n{\"a\":null,\"b\":\"a\"}\n]\n"
     );
+}
+
+fn bytes(format: Format, batches: &[RecordBatch], schema: &Schema) -> Vec<u8> {
+    let mut writer = RowWriter::new(format, schema, None, Vec::new()).unwrap();
+    for batch in batches {
+        writer.write(batch).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+fn arrow(bytes: &[u8]) -> (Arc<Schema>, Vec<RecordBatch>) {
+    let reader = arrow::ipc::reader::StreamReader::try_new(bytes, None).unwrap();
+    (reader.schema(), reader.map(Result::unwrap).collect())
+}
+
+fn parquet(bytes: &[u8]) -> (Arc<Schema>, Vec<RecordBatch>) {
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(bytes).unwrap();
+    let builder = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(file).unwrap();
+    let schema = Arc::clone(builder.schema());
+    (schema, builder.build().unwrap().map(Result::unwrap).collect())
+}
+
+#[test]
+fn ndjson_is_one_object_on_each_line() {
+    assert_eq!(
+        written(Format::Ndjson, &sample().slice(1, 2), None),
+        concat!(
+            r#"{"size":null,"share":null,"name":"","frames":[]}"#,
+            "\n",
+            r#"{"size":-5,"share":null,"name":null,"frames":[]}"#,
+            "\n"
+        )
+    );
+}
+
+#[test]
+fn markdown_keeps_a_row_on_one_line() {
+    assert_eq!(
+        written(Format::Markdown, &sample(), None),
+        concat!(
+            "| size | share | name | frames |\n",
+            "| ---: | ---: | --- | --- |\n",
+            r#"| 9007199254740993 | 0.1 | a,"b"\nc | [{"name":"f\\"","line":1},{"name":"g","line":-1}] |"#,
+            "\n| NULL | NaN |  | [] |\n| -5 | NULL | NULL | [] |\n"
+        )
+    );
+    let header = "| size | share | name | frames |\n| ---: | ---: | --- | --- |\n";
+    assert_eq!(written(Format::Markdown, &sample().slice(0, 0), None), header);
+}
+
+#[test]
+fn binary_formats_hold_the_same_rows_in_types_that_every_reader_knows() {
+    let sample = sample();
+    let batches = [sample.slice(0, 2), sample.slice(2, 1)];
+    for (format, read) in
+        [(Format::Arrow, arrow as fn(&[u8]) -> (Arc<Schema>, Vec<RecordBatch>)), (Format::Parquet, parquet)]
+    {
+        let (schema, rows) = read(&bytes(format, &batches, &sample.schema()));
+        let types: Vec<String> = schema.fields().iter().map(|field| field.data_type().to_string()).collect();
+        assert_eq!(types[..3], ["Int64", "Float64", "Utf8"], "{format:?}");
+        assert!(types[3].contains("Utf8") && !types[3].contains("View"), "{format:?}: {}", types[3]);
+        let rows = arrow::compute::concat_batches(&schema, &rows).unwrap();
+        assert_eq!(written(Format::Json, &rows, None), written(Format::Json, &sample, None), "{format:?}");
+
+        let (empty, rows) = read(&bytes(format, &[], &sample.schema()));
+        assert_eq!(empty.fields(), schema.fields(), "{format:?}");
+        assert_eq!(rows.iter().map(RecordBatch::num_rows).sum::<usize>(), 0);
+    }
+}
+
+#[test]
+fn columns_of_one_name_stay_two_columns_in_parquet() {
+    let one: ArrayRef = Arc::new(Int64Array::from(vec![1]));
+    let fields = ["id", "id"].map(|name| Field::new(name, DataType::Int64, false));
+    let schema = Arc::new(Schema::new(fields.to_vec()));
+    let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::clone(&one), one]).unwrap();
+    let (schema, rows) = parquet(&bytes(Format::Parquet, &[batch], &schema));
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    assert_eq!(names, ["id", "id_2"]);
+    assert_eq!(rows[0].num_rows(), 1);
+}
+
+#[test]
+fn a_file_name_says_its_format() {
+    for (name, format) in [
+        ("rows.json", Some(Format::Json)),
+        ("rows.JSONL", Some(Format::Ndjson)),
+        ("rows.md", Some(Format::Markdown)),
+        ("rows.arrows", Some(Format::Arrow)),
+        ("a/rows.parquet", Some(Format::Parquet)),
+        ("rows.txt", None),
+        ("rows", None),
+    ] {
+        assert_eq!(Format::of_name(Path::new(name)), format, "{name}");
+    }
 }

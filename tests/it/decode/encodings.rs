@@ -150,7 +150,7 @@ fn memo_indexes_of_every_width_are_found() {
         npu_event("alloc", 1, 1).with("user_metadata", metadata(number)).with("frames", frames.clone())
     });
     let graph = snapshot([], [events.collect()]);
-    for bytes in [cpython(&graph, 2), cpython(&graph, 4), cpp(&graph)] {
+    for bytes in [cpython(&graph, 4), cpp(&graph)] {
         let rows = read(&bytes).unwrap();
         assert_eq!(rows.summary.stacks, 1);
         assert!(rows.ints("traces", "stack_id").iter().all(|id| *id == Some(1)));

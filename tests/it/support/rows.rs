@@ -40,9 +40,27 @@ impl Progress for Silent {
     fn advance(&self, _bytes: u64, _events: u64) {}
 }
 
-/// Reads a snapshot from memory.
+/// Reads a snapshot from memory, in both ways, which have to agree in everything.
 pub fn read(bytes: &[u8]) -> Result<Rows> {
-    read_with(bytes, &Options::default())
+    let fast = read_with(bytes, &Options::default());
+    let plain = read_with(bytes, &Options { plain_loop: true });
+    match (&fast, &plain) {
+        (Ok(fast), Ok(plain)) => assert_eq!(fast.listing(), plain.listing(), "both ways give the same rows"),
+        (Err(fast), Err(plain)) => assert_eq!(told(fast), told(plain), "both ways give the same error"),
+        _ => panic!("the ways differ: {fast:?} and {plain:?}"),
+    }
+    fast
+}
+
+/// An error with all its causes.
+fn told(error: &Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(source) = cause {
+        text += &format!(": {source}");
+        cause = source.source();
+    }
+    text
 }
 
 /// Reads a snapshot from memory with options.

@@ -1,0 +1,127 @@
+//! The tables and macros of a snapshot under their names: the snapshot's own bare, another's with its schema in front.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, Schema};
+use datafusion::catalog::{MemorySchemaProvider, TableFunctionImpl, TableProvider};
+use datafusion::common::TableReference;
+use datafusion::datasource::ViewTable;
+use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
+use datafusion::prelude::ParquetReadOptions;
+
+use super::Engine;
+use super::explain::query_error;
+use super::sql_macro::catalog;
+use super::table_function::{self, TableFunction};
+use crate::error::{Error, Result};
+use crate::schema::{TABLES, Table};
+use crate::store::Store;
+
+/// Catalog and schema of the session: where a bare name is looked up.
+pub(super) const CATALOG: &str = "datafusion";
+pub(super) const OWN: &str = "public";
+
+/// Schema of the snapshot that another is compared with.
+pub const BASE: &str = "base";
+
+impl Engine {
+    /// Attaches a second snapshot: its tables, views and macros have the same names, with `schema` and a dot in front,
+    /// in SQL as well as in [`relation`](Self::relation).
+    ///
+    /// # Errors
+    /// The store cannot be read, or there is such a schema already.
+    pub fn attach(&mut self, schema: &str, store: Store) -> Result<()> {
+        let catalog = self.context.catalog(CATALOG);
+        let free =
+            catalog.as_ref().filter(|catalog| !catalog.schema_names().iter().any(|name| name == schema));
+        let Some(catalog) = free else {
+            return Err(Error::Usage {
+                what: format!("schema `{schema}`"),
+                reason: "there is one of this name already".to_owned(),
+            });
+        };
+        catalog
+            .register_schema(schema, Arc::new(MemorySchemaProvider::new()))
+            .map_err(|source| query_error(schema, &source))?;
+        self.register_store(schema, store)?;
+        self.register_macros(schema)
+    }
+
+    /// Whether a snapshot is attached under this name.
+    pub(super) fn is_attached(&self, schema: &str) -> bool {
+        let names = self.context.catalog(CATALOG).map(|catalog| catalog.schema_names());
+        names.is_some_and(|names| names.iter().any(|name| name == schema))
+    }
+
+    pub(super) fn register_store(&mut self, schema: &str, store: Store) -> Result<()> {
+        for table in TABLES {
+            let path = store.table_path(table.name);
+            let location = path.to_string_lossy().into_owned();
+            let columns = view_schema(table);
+            let options = ParquetReadOptions::default().schema(&columns);
+            let name = TableReference::partial(schema, table.name);
+            self.runtime
+                .block_on(self.context.register_parquet(name, location, options))
+                .map_err(Error::store(path, "cannot read"))?;
+        }
+        self.stores.push(store);
+        Ok(())
+    }
+
+    pub(super) fn register(&self, schema: &str, name: &str, provider: Arc<dyn TableProvider>) -> Result<()> {
+        let reference = TableReference::partial(schema, name);
+        self.context.register_table(reference, provider).map_err(|source| query_error(name, &source))?;
+        Ok(())
+    }
+
+    /// Every macro can be called with arguments, and used without as a view: then it has its defaults and no limit.
+    pub(super) fn register_macros(&mut self, schema: &str) -> Result<()> {
+        let mut state = self.state_of(schema);
+        for definition in catalog()? {
+            let name = definition.name;
+            let failed = |source| query_error(name, &source);
+            let plan = self.runtime.block_on(state.create_logical_plan(definition.body)).map_err(failed)?;
+            let view =
+                table_function::bind(&plan, &definition, &definition.unrestricted()).map_err(failed)?;
+            self.register(schema, name, Arc::new(ViewTable::new(view, Some(definition.body.to_owned()))))?;
+            let function: Arc<dyn TableFunctionImpl> =
+                Arc::new(TableFunction::new(definition.clone(), plan.clone()));
+            let called = qualified(schema, name);
+            // For the files below it: they call it by its bare name, whose snapshot they belong to.
+            state.register_udtf(name, Arc::clone(&function));
+            self.context.register_udtf(&called, function);
+            self.macros.insert(called, (definition, plan));
+        }
+        Ok(())
+    }
+
+    /// The session as the relations of a snapshot see it: a bare name is one of theirs.
+    fn state_of(&self, schema: &str) -> SessionState {
+        let state = self.context.state();
+        let config = state
+            .config()
+            .clone()
+            .with_create_default_catalog_and_schema(false)
+            .with_default_catalog_and_schema(CATALOG, schema);
+        SessionStateBuilder::new_from_existing(state).with_config(config).build()
+    }
+}
+
+/// The name that a relation of a snapshot has in SQL.
+pub(super) fn qualified(schema: &str, name: &str) -> String {
+    if schema == OWN { name.to_owned() } else { format!("{schema}.{name}") }
+}
+
+/// The table's schema with text as views into the file's pages, which filters on it need not copy.
+fn view_schema(table: &Table) -> Schema {
+    let fields: Vec<Field> = table
+        .arrow()
+        .fields()
+        .iter()
+        .map(|field| match field.data_type() {
+            DataType::Utf8 => field.as_ref().clone().with_data_type(DataType::Utf8View),
+            _ => field.as_ref().clone(),
+        })
+        .collect();
+    Schema::new(fields)
+}

@@ -1,0 +1,158 @@
+//! Queries of the user's: they can only read, their rows come batch by batch, and they end when they are told to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use datafusion::common::DataFusionError;
+use datafusion::prelude::SQLOptions;
+use futures::StreamExt as _;
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::task::JoinHandle;
+
+use super::{Engine, Value, statement};
+use crate::error::{Error, Result};
+
+/// How long a query may run on before it is noticed that it shall end.
+const ATTENTION: Duration = Duration::from_millis(50);
+
+/// What goes with a query.
+#[derive(Debug, Clone, Default)]
+pub struct QueryOptions {
+    /// Values for each `$name` in the query.
+    pub params: Vec<(String, Value)>,
+    /// It ends with an error after this time.
+    pub timeout: Option<Duration>,
+    /// It ends with an error soon after this becomes true.
+    pub interrupt: Option<Arc<AtomicBool>>,
+}
+
+impl Engine {
+    /// Starts a query of the user's. It can read, and nothing else; its rows come batch by batch.
+    ///
+    /// # Errors
+    /// The text is not one read-only statement, or names what there is not.
+    pub fn query(&self, sql: &str) -> Result<Batches<'_>> {
+        self.query_with(sql, &QueryOptions::default())
+    }
+
+    /// [`query`](Self::query) with values for its parameters, and with what may end it early.
+    ///
+    /// # Errors
+    /// As [`query`](Self::query); a parameter without value, or a value without parameter; the time is over.
+    pub fn query_with(&self, sql: &str, options: &QueryOptions) -> Result<Batches<'_>> {
+        let watch = Watch::start(options);
+        let statement = statement::prepare(&self.context, sql, &options.params)?;
+        let read_only =
+            SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+        let run = async {
+            let plan = self.context.state().statement_to_plan(statement).await?;
+            read_only.verify_plan(&plan)?;
+            let frame = self.context.execute_logical_plan(plan).await?;
+            let schema = Arc::clone(frame.schema().inner());
+            Ok((schema, frame.execute_stream().await?))
+        };
+        let started = self.runtime.wait(run, || watch.check())?;
+        let (schema, mut stream) = started.map_err(|source| self.user_error(sql, &source))?;
+        // Rows are computed on the engine's threads: whoever waits for them can then stop waiting at any moment.
+        let (sender, receiver) = mpsc::channel(1);
+        let task = self.runtime.spawn(async move {
+            while let Some(batch) = stream.next().await {
+                if sender.send(batch).await.is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Batches { engine: self, sql: sql.to_owned(), schema, receiver, task, watch, ended: false })
+    }
+}
+
+/// Rows of a query as they are computed.
+#[expect(missing_debug_implementations, reason = "a stream has no useful text")]
+pub struct Batches<'a> {
+    engine: &'a Engine,
+    sql: String,
+    schema: SchemaRef,
+    receiver: Receiver<Result<RecordBatch, DataFusionError>>,
+    task: JoinHandle<()>,
+    watch: Watch,
+    ended: bool,
+}
+
+impl Batches<'_> {
+    /// Names and types of the columns, also where there are no rows.
+    #[must_use]
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The next batch; none at the end.
+    fn receive(&mut self) -> Result<Option<RecordBatch>> {
+        let runtime = &self.engine.runtime;
+        let failed = |source: &DataFusionError| self.engine.user_error(&self.sql, source);
+        match runtime.wait(self.receiver.recv(), || self.watch.check())? {
+            Some(batch) => batch.map(Some).map_err(|source| failed(&source)),
+            // A task that broke down leaves a channel that looks like one at its end.
+            None => match runtime.block_on(&mut self.task) {
+                Ok(()) => Ok(None),
+                Err(error) => Err(failed(&DataFusionError::ExecutionJoin(Box::new(error)))),
+            },
+        }
+    }
+}
+
+impl Iterator for Batches<'_> {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ended {
+            return None;
+        }
+        let batch = self.receive().transpose();
+        self.ended = !matches!(batch, Some(Ok(_)));
+        batch
+    }
+}
+
+impl Drop for Batches<'_> {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// What ends a query before it has all its rows.
+#[derive(Debug)]
+struct Watch {
+    end: Option<(Duration, Instant)>,
+    interrupt: Option<Arc<AtomicBool>>,
+}
+
+impl Watch {
+    fn start(options: &QueryOptions) -> Self {
+        // A time that is beyond the clock's end never comes.
+        let end = options.timeout.and_then(|timeout| Some((timeout, Instant::now().checked_add(timeout)?)));
+        Self { end, interrupt: options.interrupt.clone() }
+    }
+
+    /// How long the query may run on before this has to be asked again, or why it shall not.
+    fn check(&self) -> Result<Duration> {
+        if self.interrupt.as_ref().is_some_and(|interrupt| interrupt.load(Ordering::Relaxed)) {
+            return Err(Error::Sql {
+                reason: "the query was interrupted".to_owned(),
+                place: None,
+                hint: None,
+            });
+        }
+        let Some((timeout, end)) = self.end else { return Ok(ATTENTION) };
+        match end.checked_duration_since(Instant::now()) {
+            Some(left) if !left.is_zero() => Ok(left.min(ATTENTION)),
+            _ => Err(Error::Sql {
+                reason: format!("the query took more than {} s and was stopped", timeout.as_secs_f64()),
+                place: None,
+                hint: Some("give it more time with `--timeout SECONDS`".to_owned()),
+            }),
+        }
+    }
+}

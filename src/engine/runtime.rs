@@ -1,0 +1,73 @@
+//! The asynchronous runtime behind a blocking front: whoever waits can stop waiting, however busy the threads are.
+
+use std::future::Future;
+use std::io;
+use std::ops::Deref;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Handle};
+
+/// How long the threads may take to notice that they are not needed any more.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Threads for the plans' work.
+pub(super) struct Runtime {
+    handle: Handle,
+    threads: Option<tokio::runtime::Runtime>,
+}
+
+impl Runtime {
+    pub(super) fn start(threads: usize) -> io::Result<Self> {
+        let threads = Builder::new_multi_thread().worker_threads(threads).build()?;
+        Ok(Self { handle: threads.handle().clone(), threads: Some(threads) })
+    }
+
+    /// What `work` comes to, or the first error of `go_on`, which is asked again and again in the meantime.
+    ///
+    /// The runtime's own timers do not serve here: they stand still while every thread sorts.
+    pub(super) fn wait<T, E>(
+        &self,
+        work: impl Future<Output = T>,
+        go_on: impl Fn() -> Result<Duration, E>,
+    ) -> Result<T, E> {
+        let _inside = self.handle.enter();
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let mut context = Context::from_waker(&waker);
+        let mut work = pin!(work);
+        loop {
+            let patience = go_on()?;
+            if let Poll::Ready(done) = work.as_mut().poll(&mut context) {
+                return Ok(done);
+            }
+            thread::park_timeout(patience);
+        }
+    }
+}
+
+impl Deref for Runtime {
+    type Target = Handle;
+
+    fn deref(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        if let Some(threads) = self.threads.take() {
+            threads.shutdown_timeout(FAREWELL);
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}

@@ -1,0 +1,140 @@
+//! The fast way through entries and the opcode loop mean the same. `support::rows::read` runs both on every test file; here
+//! the files are made up, and the fast way has to take what it is for.
+
+use proptest::prelude::*;
+
+use crate::support::pickler::{Py, cpp, cpython, cpython_with_frames, int, list, text, tuple};
+use crate::support::rows::read;
+use crate::support::snapshots::{BASE, TIME, event, npu_event, segment, snapshot, stack};
+
+#[test]
+fn the_fast_way_takes_what_both_writers_write() {
+    let stacks: Vec<Py> = (0..5).map(|number| stack(&format!("s{number}"), 12)).collect();
+    let frames = |number: usize| match &stacks[number % 5] {
+        // Every event has a list of its own, of shared frames, as PyTorch's symbolizer makes it.
+        Py::List(frames) => list(frames.iter().cloned()),
+        other => panic!("{other:?}"),
+    };
+    let cuda = (0..3000_usize).map(|number| event("alloc", BASE, 512, &frames(number)));
+    let npu = (0..3000_usize)
+        .map(|number| npu_event("free_requested", BASE, 512).with("frames", frames(number / 2)));
+    let segments = || stacks.iter().map(|frames| segment(0, BASE, &[(512, "inactive")], frames));
+    for graph in [snapshot(segments(), [cuda.collect()]), snapshot(segments(), [npu.collect()])] {
+        for bytes in
+            [cpython(&graph, 2), cpython(&graph, 3), cpython(&graph, 4), cpython(&graph, 5), cpp(&graph)]
+        {
+            let summary = read(&bytes).unwrap().summary;
+            assert_eq!(summary.events, 3000);
+            assert!(summary.events_read_ahead > 2900, "{}", summary.events_read_ahead);
+        }
+        assert_eq!(
+            read(&cpython(&graph, 0)).unwrap().summary.events_read_ahead,
+            0,
+            "protocol 0 is left to the loop"
+        );
+    }
+}
+
+/// What an event has under a key; now and then something odd.
+fn value(key: &'static str) -> BoxedStrategy<Option<Py>> {
+    let number = prop_oneof![
+        (0..300_i128).prop_map(int),
+        (0..70_000_i128).prop_map(int),
+        (0..1_i128 << 63).prop_map(int),
+        Just(int(1_i128 << 63)),
+        Just(int(-1)),
+    ];
+    let usual = match key {
+        "action" => prop_oneof![
+            Just(text("alloc")),
+            Just(text("free_completed")),
+            Just(text("oom")),
+            Just(text("workspace_snapshot")),
+            Just(text("segment_alloc")),
+            Just(text("novelty")),
+        ]
+        .boxed(),
+        "addr" | "stream" | "device_free" => number.boxed(),
+        "size" => prop_oneof![(0..1_i128 << 40).prop_map(int), Just(int(512))].boxed(),
+        "time_us" => (0..1000_i128).prop_map(|time| int(TIME + time)).boxed(),
+        "pool_id" => (0..3_i128, 0..3_i128)
+            .prop_flat_map(|(a, b)| prop_oneof![Just(tuple([int(a), int(b)])), Just(list([int(a), int(b)]))])
+            .boxed(),
+        "frames" => (0..4_usize, 0..8_usize)
+            .prop_map(|(name, depth)| stack(["a", "b", "c", "d"][name], depth))
+            .boxed(),
+        _ => {
+            prop_oneof![Just(text("")), Just(text("N/A")), "[a-z]{0,6}".prop_map(|name| text(&name))].boxed()
+        }
+    };
+    prop_oneof![8 => usual.prop_map(Some), 1 => Just(None), 1 => Just(Some(Py::None))].boxed()
+}
+
+const KEYS: [&str; 10] = [
+    "action",
+    "addr",
+    "size",
+    "stream",
+    "time_us",
+    "compile_context",
+    "user_metadata",
+    "pool_id",
+    "frames",
+    "device_free",
+];
+
+fn any_event() -> impl Strategy<Value = Py> {
+    let values: Vec<BoxedStrategy<Option<Py>>> = KEYS.iter().map(|key| value(key)).collect();
+    (values, Just(KEYS.to_vec()).prop_shuffle(), 0..20_u8).prop_map(|(values, order, oddity)| {
+        let mut made = npu_event("alloc", 1, 1);
+        for key in order {
+            let position = KEYS.iter().position(|known| *known == key).unwrap();
+            made = match &values[position] {
+                Some(value) => made.with(key, value.clone()),
+                None if matches!(key, "action" | "addr" | "size") => made,
+                None => made.without(key),
+            };
+        }
+        match oddity {
+            0 => made.with("unheard_of", int(1)),
+            1 => made.without("size"),
+            _ => made,
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn made_up_events_are_read_alike(
+        events in prop::collection::vec(any_event(), 1..40),
+        shared in prop::collection::vec(0..4_usize, 0..40),
+        split in 0..3_usize,
+    ) {
+        // Some events share a stack that a segment had first, by reference.
+        let stacks: Vec<Py> = (0..4).map(|number| stack("shared", number + 1)).collect();
+        let events: Vec<Py> = events
+            .into_iter()
+            .enumerate()
+            .map(|(at, event)| match shared.get(at) {
+                Some(number) => event.with("frames", stacks[*number].clone()),
+                None => event,
+            })
+            .collect();
+        let segments = stacks.iter().map(|frames| segment(0, BASE, &[(512, "inactive")], frames));
+        let lists = match split {
+            0 => vec![events],
+            1 => vec![vec![], events],
+            _ => {
+                let (first, second) = events.split_at(events.len() / 2);
+                vec![first.to_vec(), second.to_vec()]
+            }
+        };
+        let graph = snapshot(segments, lists);
+        for bytes in [cpython(&graph, 1), cpython(&graph, 2), cpython(&graph, 4), cpython_with_frames(&graph, 11), cpp(&graph)] {
+            // An event the generator made impossible is refused; both ways have to say so.
+            let _either = read(&bytes);
+        }
+    }
+}

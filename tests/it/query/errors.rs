@@ -1,0 +1,127 @@
+//! What may not be asked, what is wrong with what was asked, and where.
+
+use super::*;
+
+#[test]
+fn a_query_can_only_read() {
+    let (place, dir) = store(ROWS);
+    let out = place.path().join("out.csv");
+    let csv = place.path().join("in.csv");
+    fs::write(&csv, "a\n1\n").unwrap();
+    let (out, csv) = (out.display(), csv.display());
+    for statement in [
+        "DROP TABLE traces".to_owned(),
+        "DELETE FROM traces".to_owned(),
+        "UPDATE traces SET size = 0".to_owned(),
+        "INSERT INTO devices VALUES (9, 9, 'x')".to_owned(),
+        "CREATE TABLE t AS SELECT 1".to_owned(),
+        "CREATE VIEW v AS SELECT 1".to_owned(),
+        format!("CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '{csv}'"),
+        format!("COPY (SELECT 1) TO '{out}'"),
+        format!("EXPLAIN COPY (SELECT 1) TO '{out}'"),
+        format!("EXPLAIN ANALYZE COPY (SELECT 1) TO '{out}'"),
+        "EXPLAIN ANALYZE CREATE TABLE t AS SELECT 1".to_owned(),
+        "SET datafusion.execution.batch_size = 1".to_owned(),
+        "PREPARE p AS SELECT 1".to_owned(),
+        "SELECT 1; SELECT 2".to_owned(),
+        format!("SELECT * FROM '{csv}'"),
+        format!("SELECT * FROM \"{csv}\""),
+        String::new(),
+    ] {
+        let message = refused(sql(&dir, &[&statement]));
+        assert!(message.starts_with("error: "), "{statement}: {message}");
+    }
+    assert!(!place.path().join("out.csv").exists());
+    assert_eq!(done(sql(&dir, &["SELECT COUNT(*) AS n FROM traces", "--format", "csv"])), "n\n3\n");
+}
+
+#[test]
+fn an_unknown_name_brings_its_place_and_the_nearest() {
+    let (_place, dir) = store(ROWS);
+    for (query, message) in [
+        (
+            "SELECT *\nFROM segment",
+            "error: no table or macro called `segment`\n  at line 2, column 6:\n    FROM segment\n         ^\n\n\
+             hint: did you mean `segments`?\n",
+        ),
+        (
+            "SELECT * FROM top_allocation(10)",
+            "error: no table or macro called `top_allocation`\n  at line 1, column 15:\n    \
+             SELECT * FROM top_allocation(10)\n                  ^\n\nhint: did you mean `top_allocations`?\n",
+        ),
+        (
+            "SELECT s.totalsize FROM segments AS s",
+            "error: no column called `s.totalsize`\n  at line 1, column 8:\n    \
+             SELECT s.totalsize FROM segments AS s\n           ^\n\nhint: did you mean `s.total_size`?\n",
+        ),
+        (
+            "SELECT 1 +\n  sume(size) FROM traces",
+            "error: no function called `sume`\n  at line 2, column 3:\n      sume(size) FROM traces\n      ^\n\n\
+             hint: did you mean `sum`?\n",
+        ),
+        (
+            "SELECT id FROM traces WHERE action = \"alloc\"",
+            "error: no column called `alloc`\n  at line 1, column 38:\n    \
+             SELECT id FROM traces WHERE action = \"alloc\"\n                                         ^\n\n\
+             hint: a text stands in single quotes: 'alloc'\n",
+        ),
+        (
+            "SELECT id FROM base.traces",
+            "error: no table or macro called `base.traces`\n  at line 1, column 16:\n    \
+             SELECT id FROM base.traces\n                   ^\n\n\
+             hint: schema `base` is a second snapshot: attach it with `--ref SOURCE`\n",
+        ),
+    ] {
+        assert_eq!(refused(sql(&dir, &[query])), message);
+    }
+    let argument = refused(sql(&dir, &["SELECT * FROM top_allocations('ten')"]));
+    let expected = "`top_allocations(limit BIGINT = 10, device BIGINT = NULL)`: parameter `limit` is BIGINT, found 'ten'";
+    assert!(argument.contains(expected), "{argument}");
+    let arguments = refused(sql(&dir, &["SELECT * FROM block_state_dist(1, 2)"]));
+    assert!(arguments.contains("takes at most 1 argument, found 2"), "{arguments}");
+}
+
+#[test]
+fn a_text_that_is_no_query_is_marked_where_it_stops_to_be_one() {
+    let (_place, dir) = store(ROWS);
+    for (query, message) in [
+        (
+            "SELECT 1 FROM traces WHRE 1",
+            "line 1, column 27:\n    SELECT 1 FROM traces WHRE 1\n                              ^",
+        ),
+        ("SELECT (1,\n  2  ", "found: EOF\n  at line 2, column 4:\n      2\n       ^"),
+        ("SELECT 'a", "Unterminated string literal\n  at line 1, column 8:\n    SELECT 'a\n           ^"),
+        ("SELECT 1; SELECT 2", "error: a query is one statement, here are more\n"),
+        (" ; ", "error: the query is empty\n"),
+    ] {
+        let said = refused(sql(&dir, &[query]));
+        assert!(said.contains(message), "{said}");
+    }
+}
+
+#[test]
+fn parameters_have_the_values_that_the_command_line_gives() {
+    let (_place, dir) = store(ROWS);
+    let query = "SELECT $i - 1 AS i, $r AS r, $t AS t, $n AS n, '$i' AS q
+        FROM top_allocations($limit) WHERE stack_id < $big LIMIT $limit";
+    let params =
+        ["i=-9223372036854775807", "r=0.5", "t=it's; DROP TABLE traces --", "n=null", "limit=1", "big='2'"];
+    let arguments = params.iter().flat_map(|param| ["--param", param]);
+    let arguments: Vec<&str> = [query, "--format", "json"].into_iter().chain(arguments).collect();
+    assert_eq!(
+        done(sql(&dir, &arguments)),
+        "[\n{\"i\":-9223372036854775808,\"r\":0.5,\"t\":\"it's; DROP TABLE traces --\",\"n\":null,\"q\":\"$i\"}\n]\n"
+    );
+    let missing = refused(sql(&dir, &["SELECT $limit, $size", "--param", "limit=1"]));
+    assert!(
+        missing.starts_with("error: the parameter `size` has no value\n  at line 1, column 16:"),
+        "{missing}"
+    );
+    assert!(missing.ends_with("\nhint: give it one with `--param size=VALUE`\n"), "{missing}");
+    let unused = refused(sql(&dir, &["SELECT 1", "--param", "limit=1"]));
+    assert_eq!(unused, "error: the query has no `$limit` for the parameter `limit`\n");
+    for param in ["limit", "=1", "a b=1"] {
+        let said = refused(sql(&dir, &["SELECT 1", "--param", param]));
+        assert!(said.contains("--param <NAME=VALUE>"), "{said}");
+    }
+}
