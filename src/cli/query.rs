@@ -11,6 +11,7 @@ use crate::engine::{BASE, Batches, Engine, Options, QueryOptions, Value};
 use crate::error::{Error, Result};
 use crate::output::{Format, RowWriter, Sink};
 use crate::quantity;
+use crate::snapshot::STANDARD_INPUT;
 use crate::store::Cache;
 
 /// Rows a terminal gets where `--max-rows` does not say.
@@ -26,7 +27,7 @@ const SCREENFUL: usize = 1000;
     npusnap sql after.pickle --ref before.pickle \"SELECT a.reserved - b.reserved AS grown\n    \
     FROM device_overview AS a JOIN base.device_overview AS b ON b.device_index = a.device_index\"")]
 pub(super) struct Args {
-    /// Snapshot pickle, or its `.npusnap` folder.
+    /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or its `.npusnap` folder.
     source: PathBuf,
     /// The query; `-` reads it from standard input.
     query: Option<String>,
@@ -54,13 +55,17 @@ pub(super) struct Args {
     /// Memory that sorts and aggregations may hold, such as 512MiB; what is beyond it goes to temporary files.
     #[arg(long, value_name = "BYTES", default_value = "2GiB", value_parser = bytes)]
     memory_limit: usize,
-    /// Neither use nor keep the Parquet made of a pickle.
+    /// Neither use nor keep the Parquet made of a snapshot.
     #[arg(long)]
     no_cache: bool,
 }
 
 /// Runs the command.
 pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
+    if args.source == Path::new(STANDARD_INPUT) && args.reads_query_from_stdin() {
+        let reason = "cannot be both the snapshot and the query; write the query as an argument or in a file";
+        return Err(Error::Usage { what: "standard input".to_owned(), reason: reason.to_owned() });
+    }
     let sql = args.sql()?;
     let format = args.format();
     let mut sink = Sink::open(args.output.as_deref())?;
@@ -87,6 +92,10 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
 }
 
 impl Args {
+    fn reads_query_from_stdin(&self) -> bool {
+        self.query.as_deref() == Some("-") || self.file.as_deref() == Some(Path::new("-"))
+    }
+
     fn sql(&self) -> Result<String> {
         match (&self.file, self.query.as_deref()) {
             (Some(file), _) if file != Path::new("-") => {

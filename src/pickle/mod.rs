@@ -9,6 +9,7 @@
 mod containers;
 mod error;
 mod intern;
+mod json;
 mod machine;
 mod memo;
 mod number;
@@ -26,6 +27,7 @@ pub mod writer;
 pub(crate) use intern::Interner;
 
 pub use error::{Lookalike, PickleError, PickleErrorKind};
+pub use json::JsonMachine;
 pub use machine::{Ahead, End, Machine, Sink};
 pub use memo::{Entry, Memo};
 pub use state::State;

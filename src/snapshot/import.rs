@@ -40,16 +40,16 @@ pub(super) struct Import<'a> {
 impl<'a> Import<'a> {
     pub(super) fn new(
         path: &'a Path,
+        options: &Options,
         sink: &'a mut dyn RowSink,
         events: &'a Cell<u64>,
-        options: &Options,
     ) -> Self {
         Self {
-            output: Output::new(path, sink),
+            output: Output::new(path, &options.filter, sink),
             stacks: Stacks::default(),
             devices: Devices::default(),
-            lists: Lists::default(),
-            segments: Segments::default(),
+            lists: Lists::new(&options.filter),
+            segments: Segments::new(options),
             annotations: Vec::new(),
             stats: Stats::default(),
             last_list: LastList::default(),
@@ -113,7 +113,11 @@ impl<'a> Import<'a> {
         let is_segment = |key: &Value| matches!(key, Value::Text(words::TOTAL_SIZE | words::BLOCKS));
         if !items.iter().step_by(2).any(is_segment) {
             return Err(Fault::Shape {
-                at: format!("segments[{}] (dict ends at byte {})", self.segments.rows.len(), state.offset()),
+                at: format!(
+                    "segments[{}] (dict ends at byte {})",
+                    self.segments.next_number(),
+                    state.offset()
+                ),
                 expected: "a segment (a dict with `total_size` and `blocks`)".to_owned(),
                 found: keys_of(state, items),
             });

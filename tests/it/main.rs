@@ -9,7 +9,9 @@
 )]
 
 mod catalog;
+mod containers;
 mod decode;
+mod info;
 mod ingest;
 mod layers;
 mod oracle;
