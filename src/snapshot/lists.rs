@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::Filter;
 use super::clock::Clock;
 use super::devices::{Devices, HOST};
-use super::event::{Event, has};
+use super::event::Event;
 use super::field::Frames;
 use super::output::Output;
 use super::stacks::Stacks;
@@ -224,9 +224,7 @@ impl Lists {
                 None
             }
         };
-        if event.present & has::TIME_US != 0 || list.clock.known() > 0 {
-            list.clock.push(event.time_us);
-        }
+        list.clock.push(event.time_us);
         let row = row(event, list.device_id, list.count, stack_id);
         list.count += 1;
         if matches!(list.head, Head::Closed) && event.action != words::WORKSPACE_SNAPSHOT {
