@@ -127,7 +127,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
                 &notes,
                 &thresholds,
                 &findings,
-                outcome.json(),
+                &outcome.json(),
                 lang,
             );
             serde_json::to_writer_pretty(&mut *out, &json)?;

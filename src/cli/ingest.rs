@@ -18,6 +18,7 @@ use crate::store::{self, Foreign, Indexes, Ingested, Source, SqliteOptions, Targ
 ///
 /// Each SOURCE becomes `<stem>.npusnap/` (one Parquet file per table) and `<stem>.db` (SQLite) beside it. Standard output
 /// has one line per thing written: path, kind and bytes.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
     /// Snapshots to read: pickle, JSON or HTML, also in gzip or zstd; `-` is standard input.

@@ -15,7 +15,7 @@ pub fn envelope(
     notes: &[ImportNote],
     thresholds: &Thresholds,
     findings: &[Finding],
-    result: Value,
+    result: &Value,
     lang: Lang,
 ) -> Value {
     json!({

@@ -46,7 +46,7 @@ pub fn read_from(
     if whole::may_help(&stopped.fault) {
         match (Pass { is_whole: true, ..pass }).run(head.as_slice(), sink) {
             Ok(summary) => return Ok(summary),
-            Err(Stopped { fault: Fault::Other(error), .. }) => return Err(error),
+            Err(stopped) if matches!(*stopped.fault, Fault::Other(_)) => return Err(stopped.at(path)),
             Err(_) => {}
         }
     }
@@ -60,7 +60,7 @@ pub fn read_from(
 
 /// What stopped a pass, and the containers around the bytes it counts.
 struct Stopped {
-    fault: Fault,
+    fault: Box<Fault>,
     layers: Vec<&'static str>,
 }
 
@@ -72,7 +72,7 @@ impl Stopped {
 
 impl From<Fault> for Stopped {
     fn from(fault: Fault) -> Self {
-        Self { fault, layers: Vec::new() }
+        Self { fault: Box::new(fault), layers: Vec::new() }
     }
 }
 
@@ -106,14 +106,14 @@ impl Pass<'_> {
         let (container, is_from_cpp) = (opened.name(), opened.is_from_cpp);
         let has_protocol = opened.form == Form::Pickle;
         let (mut state, outcome) = self.decode(opened, &mut import);
-        let outcome = outcome.and_then(|end| match self.is_whole {
-            true => Ok(End { root: import.unfold(&mut state, end.root)?, ..end }),
-            false => Ok(end),
+        let outcome = outcome.and_then(|end| {
+            let root = if self.is_whole { import.unfold(&mut state, end.root)? } else { end.root };
+            Ok(End { root, ..end })
         });
         let ending = match outcome {
             Ok(end) => Ending::Whole(end),
             Err(fault) if self.salvage && fault.is_damage() && import.has_rows() => Ending::Damaged(fault),
-            Err(fault) => return Err(Stopped { fault, layers }),
+            Err(fault) => return Err(Stopped { fault: Box::new(fault), layers }),
         };
         // The digest is that of the whole file, whatever of it was decoded.
         let drained = io::copy(&mut source, &mut io::sink());
@@ -131,7 +131,9 @@ impl Pass<'_> {
             protocol: has_protocol.then(|| i64::from(state.protocol())),
             sha256: source.sha256(),
         };
-        import.finish(&state, ending, file, &layers).map_err(|fault| Stopped { fault, layers })
+        import
+            .finish(&state, ending, file, &layers)
+            .map_err(|fault| Stopped { fault: Box::new(fault), layers })
     }
 
     /// Runs the machine for what is inside the layers.

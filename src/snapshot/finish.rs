@@ -74,7 +74,9 @@ impl Import<'_> {
         self.write_segments(state)?;
         let rows = self.stats.rows(&self.devices);
         let mut stats = ImportStatsBuilder::default();
-        rows.into_iter().for_each(|row| stats.push(row));
+        for row in rows {
+            stats.push(row);
+        }
         self.output.write(&ImportStat::TABLE, stats.finish(&Texts(state)))?;
         let summary = Summary {
             bytes: file.bytes,

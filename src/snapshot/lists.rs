@@ -131,9 +131,7 @@ impl List {
         let row = row(event, self.device_id, self.count, None);
         self.count += 1;
         self.left_out += 1;
-        if event.present & has::TIME_US != 0 || self.clock.known() > 0 {
-            self.clock.push(event.time_us);
-        }
+        self.clock.push(event.time_us);
         // The output drops the row again, when it comes out of the head.
         if filter.keeps_device(device) { self.push(state, output, row) } else { Ok(()) }
     }

@@ -274,7 +274,7 @@ impl Segments {
                     row.is_expandable = field::flag(state, "is_expandable", value)?;
                 }
                 Value::Text(words::FRAMES) => frames = field::frames(state, "frames", value)?,
-                Value::Text(words::BLOCKS) => blocks = Some(self.count_blocks(state, value)?),
+                Value::Text(words::BLOCKS) => blocks = Some(Self::count_blocks(state, value)?),
                 Value::Text(other) => stats.unknown_key("segments", other),
                 _ => {}
             }
@@ -302,7 +302,7 @@ impl Segments {
         Ok((row, frames))
     }
 
-    fn count_blocks(&self, state: &State, value: Value) -> Result<u64, BadField> {
+    fn count_blocks(state: &State, value: Value) -> Result<u64, BadField> {
         match value {
             Value::EmptyList | Value::None => Ok(0),
             Value::TakenList { kind: BLOCK, count } => Ok(count),
