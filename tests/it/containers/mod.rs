@@ -246,7 +246,8 @@ fn a_small_file_that_unpacks_to_half_a_gigabyte_costs_no_memory() {
         let mut encoder = zstd_encoder(fs::File::create(&source).unwrap());
         encoder.write_all(&head).unwrap();
         let filler = if name == "json" { b' ' } else { 0 };
-        (0..512).for_each(|_| encoder.write_all(&[filler; 1 << 20]).unwrap());
+        let block = vec![filler; 1 << 20];
+        (0..512).for_each(|_| encoder.write_all(&block).unwrap());
         encoder.finish().unwrap();
         assert!(fs::metadata(&source).unwrap().len() < 1 << 20);
         let output = ingest_in_memory(400 * 1024, &source);
@@ -342,7 +343,7 @@ fn filters_keep_what_sql_would_keep_and_count_the_rest() {
             &found,
             "SELECT coalesce(sum(value), 0) FROM import_stats WHERE name = 'events_left_out' AND severity = 'info'",
         );
-        assert_eq!(left_out, events(&whole, "1").len() as i64 - kept.len() as i64, "{arguments:?}");
+        assert_eq!(left_out, i64::try_from(events(&whole, "1").len() - kept.len()).unwrap(), "{arguments:?}");
         let only_used = "SELECT count(*) FROM call_stacks WHERE id NOT IN (SELECT stack_id FROM traces WHERE stack_id IS NOT NULL \
             UNION SELECT stack_id FROM blocks WHERE stack_id IS NOT NULL UNION SELECT stack_id FROM segments WHERE stack_id IS NOT NULL)";
         assert_eq!(number(&found, only_used), 0, "{arguments:?}");

@@ -253,7 +253,9 @@ impl Writer {
                 self.op(b"a");
             } else {
                 self.op(b"(");
-                batch.iter().for_each(|item| self.object(item));
+                for item in batch {
+                    self.object(item);
+                }
                 self.op(b"e");
             }
         }
@@ -281,7 +283,9 @@ impl Writer {
         if !short {
             self.op(b"(");
         }
-        items.iter().for_each(|item| self.object(item));
+        for item in items {
+            self.object(item);
+        }
         match items.len() {
             1 if short => self.op(&[0x85]),
             2 if short => self.op(&[0x86]),

@@ -57,7 +57,8 @@ fn told(error: &Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(source) = cause {
-        text += &format!(": {source}");
+        text.push_str(": ");
+        text.push_str(&source.to_string());
         cause = source.source();
     }
     text
@@ -91,7 +92,7 @@ pub fn shape_error(bytes: &[u8]) -> (String, String, String) {
 impl Rows {
     fn column(&self, table: &str, column: &str) -> Vec<arrow::array::ArrayRef> {
         let batches = self.tables.get(table).map(Vec::as_slice).unwrap_or_default();
-        batches.iter().map(|batch| batch.column_by_name(column).unwrap().clone()).collect()
+        batches.iter().map(|batch| batch.column_by_name(column).unwrap()).map(std::sync::Arc::clone).collect()
     }
 
     /// An integer column.
@@ -117,7 +118,7 @@ impl Rows {
     /// The frames of every stack as (name, filename, line), one line of text each.
     pub fn nested_frames(&self) -> Vec<String> {
         let arrays = self.column("call_stacks", "frames");
-        arrays.iter().flat_map(|array| shown(array)).collect()
+        arrays.iter().flat_map(shown).collect()
     }
 
     /// Value of a statistic, all devices together.
