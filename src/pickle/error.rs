@@ -42,7 +42,7 @@ pub enum PickleErrorKind {
         remaining: u64,
     },
     /// An opcode that would import, call or build something.
-    #[error("refused opcode {opcode}{}", named(.what))]
+    #[error("refused opcode {opcode}{}", named(.what.as_deref()))]
     Refused {
         /// Its name in Python's `pickletools`.
         opcode: &'static str,
@@ -121,8 +121,8 @@ pub enum PickleErrorKind {
     Io(#[source] io::Error),
 }
 
-fn named(what: &Option<String>) -> String {
-    what.as_ref().map_or_else(String::new, |what| format!(" ({what})"))
+fn named(what: Option<&str>) -> String {
+    what.map_or_else(String::new, |what| format!(" ({what})"))
 }
 
 /// What a file is that is no pickle, by its first bytes.

@@ -144,7 +144,9 @@ mod tests {
 
     fn check(times: &[Option<i64>], probes: &[i64]) {
         let mut clock = Clock::default();
-        times.iter().for_each(|time| clock.push(*time));
+        for time in times {
+            clock.push(*time);
+        }
         for probe in probes {
             assert_eq!(clock.last_at(*probe), expected(times, *probe), "at {probe}");
         }

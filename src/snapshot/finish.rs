@@ -72,10 +72,11 @@ impl Import<'_> {
         self.count_what_was_odd(state, trailing, &top, &producer);
         let segment_count = u64::try_from(self.segments.rows.len()).unwrap_or(u64::MAX);
         self.write_segments(state)?;
-        let rows = self.stats.rows(&self.devices);
-        let mut stats = ImportStatsBuilder::default();
-        rows.into_iter().for_each(|row| stats.push(row));
-        self.output.write(&ImportStat::TABLE, stats.finish(&Texts(state)))?;
+        let mut builder = ImportStatsBuilder::default();
+        for row in self.stats.rows(&self.devices) {
+            builder.push(row);
+        }
+        self.output.write(&ImportStat::TABLE, builder.finish(&Texts(state)))?;
         let summary = Summary {
             bytes: file.bytes,
             segments: segment_count,
@@ -221,7 +222,7 @@ impl Import<'_> {
         );
     }
 
-    /// Adds up the segments that torch_npu's workspace allocator owns.
+    /// Adds up the segments that `torch_npu`'s workspace allocator owns.
     fn count_workspaces(&mut self, producer: &Producer) {
         let doc = "bytes in workspace segments; they are no part of the caching allocator's reserved memory";
         for facts in &self.segments.rows {
@@ -244,7 +245,7 @@ impl Import<'_> {
         }
     }
 
-    /// torch_npu appends workspace segments behind the sorted ones of all devices.
+    /// `torch_npu` appends workspace segments behind the sorted ones of all devices.
     fn workspace_guesses(&self) -> std::ops::Range<usize> {
         let own: Vec<_> = self.segments.rows.iter().take_while(|facts| facts.row.device_id != HOST).collect();
         let looks_like_one = |row: &Segment| {
