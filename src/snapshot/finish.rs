@@ -223,7 +223,7 @@ impl Import<'_> {
         );
     }
 
-    /// Adds up the segments that torch_npu's workspace allocator owns.
+    /// Adds up the segments that `torch_npu`'s workspace allocator owns.
     fn count_workspaces(&mut self, producer: &Producer) {
         let doc = "bytes in workspace segments; they are no part of the caching allocator's reserved memory";
         for facts in &self.segments.rows {
@@ -246,7 +246,7 @@ impl Import<'_> {
         }
     }
 
-    /// torch_npu appends workspace segments behind the sorted ones of all devices.
+    /// `torch_npu` appends workspace segments behind the sorted ones of all devices.
     fn workspace_guesses(&self) -> std::ops::Range<usize> {
         let own: Vec<_> = self.segments.rows.iter().take_while(|facts| facts.row.device_id != HOST).collect();
         let looks_like_one = |row: &Segment| {

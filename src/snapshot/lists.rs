@@ -15,9 +15,9 @@ use crate::error::Result;
 use crate::pickle::State;
 use crate::schema::{Symbol, TraceEvent};
 
-/// How far the beginning of a list has been looked at for torch_npu's workspace entries.
+/// How far the beginning of a list has been looked at for `torch_npu`'s workspace entries.
 ///
-/// torch_npu describes each workspace block by three entries before the first real event: `workspace_snapshot`,
+/// `torch_npu` describes each workspace block by three entries before the first real event: `workspace_snapshot`,
 /// `segment_alloc` and `alloc` with the same address and size. The first alone does not make the others workspace.
 #[derive(Debug, Default)]
 enum Head {
@@ -26,7 +26,7 @@ enum Head {
     Open,
     /// A marker; two entries may follow.
     Marker(TraceEvent),
-    /// A marker and a matching segment_alloc; the alloc may follow.
+    /// A marker and a matching `segment_alloc`; the alloc may follow.
     Segment(TraceEvent, TraceEvent),
     /// The first real event has come.
     Closed,

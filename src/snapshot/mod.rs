@@ -58,7 +58,7 @@ const ANNOTATION: u8 = 5;
 /// Takes the rows of an import, batch by batch, table by table as they come.
 ///
 /// Batches have the schema [`Table::batch`]. Rows of a table come in the order of their ids; traces come sorted by
-/// (device_id, trace_index). `blocks` and `traces` come while the file is read, the other tables at its end.
+/// (`device_id`, `trace_index`). `blocks` and `traces` come while the file is read, the other tables at its end.
 pub trait RowSink {
     /// Takes one batch.
     ///

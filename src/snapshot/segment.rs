@@ -67,6 +67,19 @@ fn stack_id(stacks: &mut Stacks, frames: Frames) -> Option<i64> {
     }
 }
 
+/// Blocks in a list of them.
+fn count_blocks(state: &State, value: Value) -> Result<u64, BadField> {
+    match value {
+        Value::EmptyList | Value::None => Ok(0),
+        Value::TakenList { kind: BLOCK, count } => Ok(count),
+        other => Err(BadField {
+            field: "blocks",
+            expected: "a list of blocks (dicts with `size` and `state`)",
+            found: super::fault::found(state, other),
+        }),
+    }
+}
+
 impl Segments {
     /// No segments yet.
     pub(super) fn new(options: &Options) -> Self {

@@ -8,10 +8,6 @@ fn rows_of(graph: &Py) -> Rows {
     read(&cpython(graph, 4)).unwrap()
 }
 
-fn some(value: &str) -> Option<String> {
-    Some(value.to_owned())
-}
-
 fn dialect(rows: &Rows) -> [String; 4] {
     let text = |table, column| rows.texts(table, column).into_iter().flatten().next().unwrap_or_default();
     [
@@ -73,7 +69,7 @@ fn blocks_of_torch_1_13_get_their_address_frames_and_size_from_what_there_is() {
     }
 }
 
-/// A history that begins with workspace triplets of two streams, as torch_npu writes it.
+/// A history that begins with workspace triplets of two streams, as `torch_npu` writes it.
 fn workspace_trace() -> Vec<Py> {
     let triplet = |addr: i128, size: i128| {
         ["workspace_snapshot", "segment_alloc", "alloc"].map(|action| npu_event(action, addr, size))
@@ -194,7 +190,7 @@ fn annotations_find_the_last_event_before_them() {
             [Some(1), Some(1), Some(1), Some(1), Some(1), Some(2), None]
         );
         assert_eq!(rows.stat("annotations_without_device"), Some(1));
-        assert_eq!(rows.texts("annotations", "stage")[0], some("START"));
+        assert_eq!(rows.texts("annotations", "stage")[0], Some("START".to_owned()));
     }
 }
 
@@ -205,7 +201,7 @@ fn the_producer_is_told_from_the_fields() {
     let full = event("alloc", 1, 1, &frames);
     let no_pool = full.without("pool_id");
     let cases = [
-        (with(full.clone()), "cuda", "torch >= 2.12, CPython pickle", "CUDA-GPU"),
+        (with(full), "cuda", "torch >= 2.12, CPython pickle", "CUDA-GPU"),
         (with(no_pool.clone()), "cuda", "torch >= 2.10, CPython pickle", "CUDA-GPU"),
         (with(no_pool.without("user_metadata")), "cuda", "torch >= 2.8, CPython pickle", "CUDA-GPU"),
         (
