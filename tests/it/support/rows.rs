@@ -43,7 +43,7 @@ impl Progress for Silent {
 /// Reads a snapshot from memory, in both ways, which have to agree in everything.
 pub fn read(bytes: &[u8]) -> Result<Rows> {
     let fast = read_with(bytes, &Options::default());
-    let plain = read_with(bytes, &Options { plain_loop: true });
+    let plain = read_with(bytes, &Options { plain_loop: true, ..Options::default() });
     match (&fast, &plain) {
         (Ok(fast), Ok(plain)) => assert_eq!(fast.listing(), plain.listing(), "both ways give the same rows"),
         (Err(fast), Err(plain)) => assert_eq!(told(fast), told(plain), "both ways give the same error"),
