@@ -19,6 +19,7 @@ use crate::store::{self, Foreign, Indexes, Ingested, Source, SqliteOptions, Targ
 /// Each SOURCE becomes `<stem>.npusnap/` (one Parquet file per table) and `<stem>.db` (SQLite) beside it. Standard output
 /// has one line per thing written: path, kind and bytes.
 #[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(super) struct Args {
     /// Snapshots to read: pickle, JSON or HTML, also in gzip or zstd; `-` is standard input.
     #[arg(required = true, value_name = "SOURCE")]

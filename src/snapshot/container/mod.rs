@@ -129,7 +129,7 @@ impl Damage {
     fn in_layer(layer: &'static str, error: io::Error) -> io::Error {
         let passes = error.raw_os_error().is_some()
             || error.kind() == io::ErrorKind::Interrupted
-            || error.get_ref().is_some_and(|inner| inner.is::<Self>());
+            || error.get_ref().and_then(|inner| inner.downcast_ref::<Self>()).is_some();
         if passes {
             return error;
         }
