@@ -4,6 +4,8 @@
 //! hostile file controls (lengths, memo indexes, depth, the stack) is bounded by what the file really holds or by
 //! [`Limits`].
 
+#![warn(clippy::indexing_slicing, clippy::as_conversions, clippy::string_slice)]
+
 mod containers;
 mod error;
 mod intern;

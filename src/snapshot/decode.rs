@@ -9,6 +9,7 @@ use super::fault::Fault;
 use super::finish::{Ending, FileFacts};
 use super::import::Import;
 use super::source::Source;
+use super::whole::{self, SMALL};
 use super::{Options, Progress, RowSink, Summary, words};
 use crate::error::Result;
 use crate::pickle::{End, JsonMachine, Limits, Machine, PickleError, PickleErrorKind, State};
@@ -21,64 +22,136 @@ const STDIN: &str = "stdin";
 /// # Errors
 /// As [`read`](super::read).
 pub fn read_from(
-    input: impl Read,
+    mut input: impl Read,
     length: Option<u64>,
     path: &Path,
     options: &Options,
     sink: &mut dyn RowSink,
     progress: &dyn Progress,
 ) -> Result<Summary> {
-    let events = Cell::new(0);
-    let mut source = Source::new(input, progress, &events);
-    let mut import = Import::new(path, options, sink, &events);
-    let opened = container::open(&mut source).map_err(|error| {
-        let kind = container::explained(error);
-        Fault::from(PickleError { offset: 0, kind }).at(path, &[])
-    })?;
-    let layers = opened.layers.clone();
-    let (container, is_from_cpp) = (opened.name(), opened.is_from_cpp);
-    let has_protocol = opened.form == Form::Pickle;
-    let (state, outcome) = run(opened, length, &mut import);
-    let ending = match outcome {
-        Ok(end) => Ending::Whole(end),
-        Err(fault) if options.salvage && fault.is_damage() && import.has_rows() => Ending::Damaged(fault),
-        Err(fault) => return Err(fault.at(path, &layers)),
-    };
-    // The digest is that of the whole file, whatever of it was decoded.
-    let drained = io::copy(&mut source, &mut io::sink());
-    if let (Ending::Whole(_), Err(error)) = (&ending, drained) {
-        return Err(crate::error::Error::io(path, "cannot read")(error));
+    let mut head = Vec::new();
+    let cannot_read = crate::error::Error::io(path, "cannot read");
+    input.by_ref().take(SMALL + 1).read_to_end(&mut head).map_err(cannot_read)?;
+    let pass = Pass { length, path, options, progress, is_whole: false, salvage: options.salvage };
+    let head_length = u64::try_from(head.len()).unwrap_or(u64::MAX);
+    if head_length > SMALL {
+        return pass.run(head.as_slice().chain(input), sink).map_err(|stopped| stopped.at(path));
     }
-    let file = FileFacts {
-        name: match path.file_name() {
-            Some(name) if path != Path::new(super::STANDARD_INPUT) => name.to_string_lossy().into_owned(),
-            _ => STDIN.to_owned(),
-        },
-        bytes: source.passed(),
-        container,
-        is_from_cpp,
-        protocol: has_protocol.then(|| i64::from(state.protocol())),
-        sha256: source.sha256(),
+    // A small file can be read again, because none of its rows leaves before its end.
+    let pass = Pass { length: Some(head_length), salvage: false, ..pass };
+    let stopped = match pass.run(head.as_slice(), sink) {
+        Ok(summary) => return Ok(summary),
+        Err(stopped) => stopped,
     };
-    import.finish(&state, ending, file, &layers).map_err(|fault| fault.at(path, &layers))
+    if whole::may_help(&stopped.fault) {
+        match (Pass { is_whole: true, ..pass }).run(head.as_slice(), sink) {
+            Ok(summary) => return Ok(summary),
+            Err(Stopped { fault: Fault::Other(error), .. }) => return Err(error),
+            Err(_) => {}
+        }
+    }
+    if options.salvage {
+        return (Pass { salvage: true, ..pass })
+            .run(head.as_slice(), sink)
+            .map_err(|stopped| stopped.at(path));
+    }
+    Err(stopped.at(path))
 }
 
-/// Runs the machine for what is inside the layers.
-fn run(opened: Opened<'_>, length: Option<u64>, import: &mut Import<'_>) -> (State, Result<End, Fault>) {
-    // What a layer unpacks to is as long as it is.
-    let length = length.filter(|_| opened.layers.is_empty());
-    match opened.form {
-        Form::Pickle => {
-            let mut machine = Machine::new(opened.input, length, Limits::default());
-            words::teach(&mut machine.state);
-            let outcome = machine.run(import);
-            (machine.state, outcome.map_err(with_layer))
+/// What stopped a pass, and the containers around the bytes it counts.
+struct Stopped {
+    fault: Fault,
+    layers: Vec<&'static str>,
+}
+
+impl Stopped {
+    fn at(self, path: &Path) -> crate::error::Error {
+        self.fault.at(path, &self.layers)
+    }
+}
+
+impl From<Fault> for Stopped {
+    fn from(fault: Fault) -> Self {
+        Self { fault, layers: Vec::new() }
+    }
+}
+
+/// One reading of the bytes.
+#[derive(Clone, Copy)]
+struct Pass<'a> {
+    length: Option<u64>,
+    path: &'a Path,
+    options: &'a Options,
+    progress: &'a dyn Progress,
+    /// Whether everything is kept first, for snapshots that refer to a row twice.
+    is_whole: bool,
+    /// Whether what stands before damage is kept.
+    salvage: bool,
+}
+
+impl Pass<'_> {
+    fn run(&self, input: impl Read, sink: &mut dyn RowSink) -> Result<Summary, Stopped> {
+        let path = self.path;
+        let events = Cell::new(0);
+        let mut source = Source::new(input, self.progress, &events);
+        let mut import = Import::new(path, self.options, sink, &events);
+        if self.is_whole {
+            import = import.whole();
         }
-        Form::Json => {
-            let mut machine = JsonMachine::new(opened.input, length, Limits::default());
-            words::teach(&mut machine.state);
-            let outcome = machine.run(import);
-            (machine.state, outcome.map_err(with_layer))
+        let opened = container::open(&mut source).map_err(|error| {
+            let kind = container::explained(error);
+            Fault::from(PickleError { offset: 0, kind })
+        })?;
+        let layers = opened.layers.clone();
+        let (container, is_from_cpp) = (opened.name(), opened.is_from_cpp);
+        let has_protocol = opened.form == Form::Pickle;
+        let (mut state, outcome) = self.decode(opened, &mut import);
+        let outcome = outcome.and_then(|end| match self.is_whole {
+            true => Ok(End { root: import.unfold(&mut state, end.root)?, ..end }),
+            false => Ok(end),
+        });
+        let ending = match outcome {
+            Ok(end) => Ending::Whole(end),
+            Err(fault) if self.salvage && fault.is_damage() && import.has_rows() => Ending::Damaged(fault),
+            Err(fault) => return Err(Stopped { fault, layers }),
+        };
+        // The digest is that of the whole file, whatever of it was decoded.
+        let drained = io::copy(&mut source, &mut io::sink());
+        if let (Ending::Whole(_), Err(error)) = (&ending, drained) {
+            return Err(Fault::from(crate::error::Error::io(path, "cannot read")(error)).into());
+        }
+        let file = FileFacts {
+            name: match path.file_name() {
+                Some(name) if path != Path::new(super::STANDARD_INPUT) => name.to_string_lossy().into_owned(),
+                _ => STDIN.to_owned(),
+            },
+            bytes: source.passed(),
+            container,
+            is_from_cpp,
+            protocol: has_protocol.then(|| i64::from(state.protocol())),
+            sha256: source.sha256(),
+        };
+        import.finish(&state, ending, file, &layers).map_err(|fault| Stopped { fault, layers })
+    }
+
+    /// Runs the machine for what is inside the layers.
+    fn decode(&self, opened: Opened<'_>, import: &mut Import<'_>) -> (State, Result<End, Fault>) {
+        // What a layer unpacks to is as long as it is.
+        let length = self.length.filter(|_| opened.layers.is_empty());
+        let limits = if self.is_whole { whole::limits() } else { Limits::default() };
+        match opened.form {
+            Form::Pickle => {
+                let mut machine = Machine::new(opened.input, length, limits);
+                words::teach(&mut machine.state);
+                let outcome = machine.run(import);
+                (machine.state, outcome.map_err(with_layer))
+            }
+            Form::Json => {
+                let mut machine = JsonMachine::new(opened.input, length, limits);
+                words::teach(&mut machine.state);
+                let outcome = machine.run(import);
+                (machine.state, outcome.map_err(with_layer))
+            }
         }
     }
 }

@@ -25,6 +25,7 @@ mod stacks;
 mod stats;
 pub mod synth;
 mod top;
+mod whole;
 mod words;
 
 use std::fs::File;

@@ -244,3 +244,42 @@ fn an_empty_snapshot_is_one() {
     assert_eq!(rows.stat("device_type_guessed"), Some(1));
     assert_eq!(rows.stat("replay_not_run"), Some(1));
 }
+
+#[test]
+fn rows_that_a_script_shares_are_read_as_often_as_they_stand_there() {
+    let frames = stack("f", 2);
+    let one = event("alloc", BASE, 500, &frames);
+    let two = npu_event("free_requested", BASE, 500);
+    let blocks = segment(0, BASE, &[(512, "inactive"), (256, "inactive")], &frames);
+    let shared = [blocks.clone(), blocks.with("device", int(3)), blocks];
+    let trace = list([one.clone(), two.clone(), one.clone()]);
+    let graph =
+        dict([("segments", list(shared)), ("device_traces", list([trace.clone(), list([two]), trace]))])
+            .with("host_traces", list([one.clone(), one]))
+            .with("external_annotations", list(vec![dict([("name", text("n")), ("device", int(0))]); 2]));
+    let expected = |bytes: &[u8]| {
+        let rows = read(bytes).unwrap();
+        let summary = &rows.summary;
+        assert_eq!((summary.segments, summary.blocks, summary.events), (3, 6, 9));
+        rows
+    };
+    let first = expected(&cpython(&graph, 4));
+    assert_eq!(first.ints("blocks", "segment_id"), [1, 1, 2, 2, 3, 3].map(Some));
+    assert_eq!(first.ints("traces", "trace_index"), [0, 1, 2, 0, 0, 1, 2, 0, 1].map(Some));
+    assert_eq!(first.ints("devices", "device_index"), [0, 1, 2, 3, -1].map(Some));
+    assert_eq!(first.ints("annotations", "device_id"), [Some(1), Some(1)]);
+    for bytes in [cpython(&graph, 0), cpython(&graph, 1), cpython(&graph, 2), cpp(&graph)] {
+        assert_eq!(expected(&bytes).listing(), first.listing());
+    }
+    let segment = segment(0, BASE, &[(512, "inactive")], &list([]));
+    assert_eq!(rows_of(&list([segment.clone(), segment])).summary.segments, 2);
+}
+
+#[test]
+fn lists_and_dicts_made_of_what_stands_on_the_stack_are_read() {
+    // (d with its items, (l with its items: pickle's oldest way, which CPython no longer writes.
+    let bytes = b"(Vsegments\n(lVdevice_traces\n(((Vaction\nValloc\nVaddr\nI5\nVsize\nI7\ndlld.";
+    let rows = read(bytes).unwrap();
+    assert_eq!(rows.ints("traces", "addr"), [Some(5)]);
+    assert_eq!(rows.ints("traces", "size"), [Some(7)]);
+}
