@@ -41,8 +41,8 @@ snapshot_fields AS (
     COUNT(allocator_settings) AS allocator_settings
   FROM snapshot
 ),
--- Names and counts are joined, and not a UNION of counts: DataFusion would push a filter on a constant below a COUNT,
--- where it leaves a row with 0.
+-- Names and counts are joined, and not a UNION of counts: DataFusion would push a filter on a
+-- constant below a COUNT, which still gives a row then, with 0 in it.
 names AS (
   SELECT
     1 AS position,

@@ -4,8 +4,8 @@
 -- @column table_name  VARCHAR  The table.
 -- @column row_count   BIGINT   Its rows.
 WITH
--- Names and counts are joined, and not a UNION of counts: DataFusion would push a filter on a constant below a COUNT,
--- where it leaves a row with 0.
+-- Names and counts are joined, and not a UNION of counts: DataFusion would push a filter on a
+-- constant below a COUNT, which still gives a row then, with 0 in it.
 names AS (
   SELECT
     1 AS position,

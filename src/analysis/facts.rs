@@ -73,7 +73,7 @@ impl SnapshotFacts {
         format!("{}, {} form{protocol}", self.dialect, self.form)
     }
 
-    /// Whether the producer is torch_npu, as far as the fields tell.
+    /// Whether the producer is `torch_npu`, as far as the fields tell.
     #[must_use]
     pub fn is_npu(&self) -> bool {
         self.dialect == "npu"

@@ -1,5 +1,5 @@
-//! JSON drives the same stack as a pickle does: `{` is EMPTY_DICT MARK, `}` is SETITEMS, `[` is EMPTY_LIST MARK, `]` is
-//! APPENDS. So a sink sees the same containers close in the same order, and rows leave as their object closes.
+//! JSON drives the same stack as a pickle does: `{` is `EMPTY_DICT` `MARK`, `}` is `SETITEMS`, `[` is `EMPTY_LIST` `MARK`,
+//! `]` is `APPENDS`. So a sink sees the same containers close in the same order, and rows leave as their object closes.
 //!
 //! Read the way Python's `json` writes: `NaN` and `Infinity` are floats, a lone surrogate is kept as the pickle keeps it.
 
