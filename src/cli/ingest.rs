@@ -20,7 +20,6 @@ use crate::store::{self, Foreign, Indexes, Ingested, Source, SqliteOptions, Targ
 /// has one line per thing written: path, kind and bytes.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 #[derive(Debug, clap::Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(super) struct Args {
     /// Snapshots to read: pickle, JSON or HTML, also in gzip or zstd; `-` is standard input.
     #[arg(required = true, value_name = "SOURCE")]

@@ -287,7 +287,7 @@ impl Segments {
                     row.is_expandable = field::flag(state, "is_expandable", value)?;
                 }
                 Value::Text(words::FRAMES) => frames = field::frames(state, "frames", value)?,
-                Value::Text(words::BLOCKS) => blocks = Some(Self::count_blocks(state, value)?),
+                Value::Text(words::BLOCKS) => blocks = Some(count_blocks(state, value)?),
                 Value::Text(other) => stats.unknown_key("segments", other),
                 _ => {}
             }
@@ -313,18 +313,6 @@ impl Segments {
         self.seen.default_stream |= !host && row.stream == Some(0);
         self.high_addresses += i64::from(row.address.is_some_and(|address| address < 0));
         Ok((row, frames))
-    }
-
-    fn count_blocks(state: &State, value: Value) -> Result<u64, BadField> {
-        match value {
-            Value::EmptyList | Value::None => Ok(0),
-            Value::TakenList { kind: BLOCK, count } => Ok(count),
-            other => Err(BadField {
-                field: "blocks",
-                expected: "a list of blocks (dicts with `size` and `state`)",
-                found: super::fault::found(state, other),
-            }),
-        }
     }
 
     /// Turns the counts into statistics.

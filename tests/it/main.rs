@@ -10,10 +10,6 @@
 #![expect(
     clippy::format_collect,
     clippy::from_iter_instead_of_collect,
-    clippy::redundant_clone,
-    clippy::type_complexity,
-    clippy::unnecessary_wraps,
-    unreachable_pub,
     reason = "a test is read for what it says; builders and expected values are written for that"
 )]
 

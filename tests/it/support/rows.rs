@@ -93,7 +93,7 @@ pub(crate) fn shape_error(bytes: &[u8]) -> (String, String, String) {
 impl Rows {
     fn column(&self, table: &str, column: &str) -> Vec<arrow::array::ArrayRef> {
         let batches = self.tables.get(table).map(Vec::as_slice).unwrap_or_default();
-        batches.iter().map(|batch| batch.column_by_name(column).unwrap()).map(std::sync::Arc::clone).collect()
+        batches.iter().map(|batch| batch.column_by_name(column).unwrap()).map(Arc::clone).collect()
     }
 
     /// An integer column.
