@@ -25,10 +25,10 @@ pub trait Names {
 /// One frame of a call stack, innermost first, as the nested Parquet column holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameRow {
-    /// Function name.
-    pub name: String,
+    /// Function name. Shared, because a frame stands in many stacks.
+    pub name: Arc<str>,
     /// File the function is in; `??` where the symbolizer did not know.
-    pub filename: String,
+    pub filename: Arc<str>,
     /// Line; -1 where the symbolizer did not know, 0 for C++ frames without source.
     pub line: i64,
 }
