@@ -74,6 +74,10 @@ fn an_unknown_name_brings_its_place_and_the_nearest() {
     ] {
         assert_eq!(refused(sql(&dir, &[query])), message);
     }
+    let called = refused(sql(&dir, &["SELECT top_allocations(1)"]));
+    assert!(called.starts_with("error: `top_allocations` is no function but a macro\n"), "{called}");
+    let retyped = refused(sql(&dir, &["SELECT SUM('a')"]));
+    assert!(retyped.contains("'sum'") && !retyped.contains("bug"), "{retyped}");
     let argument = refused(sql(&dir, &["SELECT * FROM top_allocations('ten')"]));
     let expected = "`top_allocations(limit BIGINT = 10, device BIGINT = NULL)`: parameter `limit` is BIGINT, found 'ten'";
     assert!(argument.contains(expected), "{argument}");
