@@ -5,6 +5,7 @@ mod catalog;
 mod ingest;
 mod interrupt;
 mod progress;
+mod prompt;
 mod query;
 mod synth;
 
