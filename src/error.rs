@@ -24,11 +24,13 @@ pub enum Error {
         /// The system's reason.
         source: io::Error,
     },
-    /// The bytes are not a pickle that a snapshot can be in.
-    #[error("`{}`", path.display())]
+    /// The bytes are neither a pickle nor JSON that a snapshot can be in.
+    #[error("`{}`{within}", path.display())]
     Pickle {
         /// The file.
         path: PathBuf,
+        /// Whose bytes the offset counts, where they are not the file's own.
+        within: String,
         /// What and where.
         source: PickleError,
     },

@@ -8,16 +8,16 @@
 //! pickle  schema  quantity < error < snapshot < store < engine < analysis < output < cli
 //! ```
 //!
-//! * [`pickle`]: untrusted bytes become a stream of closed dicts and lists; nothing is ever constructed or executed.
-//! * [`schema`]: what a snapshot is, declared once: tables, columns, DDL, docs.
-//! * [`quantity`]: bytes, counts, ratios and addresses as text, in one place.
-//! * [`error`]: what can go wrong, by what the reader of the message can do about it.
-//! * [`snapshot`]: closed dicts become rows; also the simulator that writes snapshots.
-//! * [`store`]: rows become Parquet and SQLite files, beside the final name and then renamed.
-//! * [`engine`]: the only module that names DataFusion; SQL over a store, and the SQL macros of `sql/`.
-//! * [`analysis`]: small relations become judged, typed results.
-//! * [`output`]: results become text, JSON and CSV.
-//! * [`cli`]: commands.
+//! * [`pickle`](mod@pickle): untrusted bytes become a stream of closed dicts and lists; nothing is ever constructed or executed.
+//! * [`schema`](mod@schema): what a snapshot is, declared once: tables, columns, DDL, docs.
+//! * [`quantity`](mod@quantity): bytes, counts, ratios and addresses as text, in one place.
+//! * [`error`](mod@error): what can go wrong, by what the reader of the message can do about it.
+//! * [`snapshot`](mod@snapshot): closed dicts become rows; also the simulator that writes snapshots.
+//! * [`store`](mod@store): rows become Parquet and SQLite files, beside the final name and then renamed.
+//! * [`engine`](mod@engine): the only module that names DataFusion; SQL over a store, and the SQL macros of `sql/`.
+//! * [`analysis`](mod@analysis): small relations become judged, typed results.
+//! * [`output`](mod@output): results become text, JSON and CSV.
+//! * [`cli`](mod@cli): commands.
 
 pub mod pickle;
 #[macro_use]

@@ -14,6 +14,8 @@ row! {
         source_bytes: i64,
         /// SHA-256 (hex) of the file.
         sha256: String,
+        /// What the snapshot came in, such as `pickle+gzip`.
+        container: String,
         /// Which set of fields the snapshot has.
         dialect: String,
         /// `dict` or `list`.
@@ -58,6 +60,25 @@ row! {
 }
 
 impl SnapshotFacts {
+    /// What the snapshot came in, such as `pickle+gzip`.
+    #[must_use]
+    pub fn container(&self) -> &str {
+        &self.container
+    }
+
+    /// Which set of fields it has, `dict` or `list` form, and the protocol, for a person.
+    #[must_use]
+    pub fn format(&self) -> String {
+        let protocol = self.protocol.map_or(String::new(), |protocol| format!(", protocol {protocol}"));
+        format!("{}, {} form{protocol}", self.dialect, self.form)
+    }
+
+    /// Whether the producer is `torch_npu`, as far as the fields tell.
+    #[must_use]
+    pub fn is_npu(&self) -> bool {
+        self.dialect == "npu"
+    }
+
     /// Reads the row.
     ///
     /// # Errors
@@ -75,6 +96,7 @@ impl SnapshotFacts {
             "source_name": self.source_name,
             "source_bytes": self.source_bytes,
             "sha256": self.sha256,
+            "container": self.container,
             "dialect": self.dialect,
             "form": self.form,
             "producer": self.producer,

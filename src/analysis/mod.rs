@@ -1,12 +1,15 @@
 //! Small relations become judged, typed results. SQL measures, this layer judges, the renderers show.
 
 mod facts;
+mod info;
+mod info_words;
 mod language;
 mod outcome;
 mod overview;
 mod thresholds;
 
 pub use facts::{ImportNote, SnapshotFacts};
+pub use info::{FieldPresence, History, Info, Recording, TableCount};
 pub use language::{Lang, Text};
 pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure};
 pub use overview::{DeviceOverview, Overview};

@@ -15,7 +15,7 @@ use crate::store::Cache;
 
 /// Judge a snapshot: what each device holds, and whether that is healthy.
 ///
-/// SOURCE is a snapshot pickle or the folder that `npusnap ingest` made of one.
+/// SOURCE is a snapshot or the folder that `npusnap ingest` made of one.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  npusnap analyze snapshot.pickle\n  npusnap analyze snapshot.pickle --lang zh\n  \
@@ -23,7 +23,7 @@ use crate::store::Cache;
     npusnap analyze snapshot.pickle --fail-on critical   # exit code 1 when something critical is found"
 )]
 pub(super) struct Args {
-    /// Snapshot pickle, or its `.npusnap` folder.
+    /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or its `.npusnap` folder.
     source: PathBuf,
     /// What to look at.
     #[arg(long, default_value = "overview", value_parser = modes())]
@@ -46,7 +46,7 @@ pub(super) struct Args {
     /// Exit with 1 when a finding is this bad or worse.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
-    /// Neither use nor keep the Parquet made of a pickle.
+    /// Neither use nor keep the Parquet made of a snapshot.
     #[arg(long)]
     no_cache: bool,
 }
@@ -58,9 +58,18 @@ enum Format {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum Language {
+pub(super) enum Language {
     En,
     Zh,
+}
+
+impl From<Language> for Lang {
+    fn from(language: Language) -> Self {
+        match language {
+            Language::En => Self::En,
+            Language::Zh => Self::Zh,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -92,10 +101,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     for assignment in &args.thresholds {
         thresholds.set(assignment)?;
     }
-    let lang = match args.lang {
-        Language::En => Lang::En,
-        Language::Zh => Lang::Zh,
-    };
+    let lang = Lang::from(args.lang);
     let store = super::open(&args.source, if args.no_cache { Cache::Off } else { Cache::Keep }, quiet)?;
     let engine = Engine::open(store, engine::Options::default())?;
     let snapshot = SnapshotFacts::read(&engine)?;
@@ -121,7 +127,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
                 &notes,
                 &thresholds,
                 &findings,
-                outcome.json(),
+                &outcome.json(),
                 lang,
             );
             serde_json::to_writer_pretty(&mut *out, &json)?;

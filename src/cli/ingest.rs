@@ -1,6 +1,7 @@
 //! `npusnap ingest`: which files each snapshot becomes, and what is said about it.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -10,16 +11,17 @@ use super::progress::Bar;
 use crate::engine;
 use crate::error::{Error, Result};
 use crate::quantity;
-use crate::snapshot::Options;
+use crate::snapshot::{EventRange, Filter, Options, STANDARD_INPUT};
 use crate::store::{self, Foreign, Indexes, Ingested, Source, SqliteOptions, Targets};
 
 /// Turn snapshots into Parquet and SQLite.
 ///
 /// Each SOURCE becomes `<stem>.npusnap/` (one Parquet file per table) and `<stem>.db` (SQLite) beside it. Standard output
 /// has one line per thing written: path, kind and bytes.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Snapshots to read.
+    /// Snapshots to read: pickle, JSON or HTML, also in gzip or zstd; `-` is standard input.
     #[arg(required = true, value_name = "SOURCE")]
     sources: Vec<PathBuf>,
     /// Folder for the results; with one SOURCE, a name ending in `.npusnap` is the Parquet folder itself.
@@ -34,6 +36,18 @@ pub(super) struct Args {
     /// Make no indexes in the SQLite database: it is smaller and sooner done, and slower to query.
     #[arg(long, conflicts_with = "no_sqlite")]
     no_indexes: bool,
+    /// Keep what stands before the damage in a truncated or damaged snapshot.
+    #[arg(long)]
+    salvage: bool,
+    /// Keep segments, blocks and events of this device only; may be given several times. -1 is pinned host memory.
+    #[arg(long = "device", value_name = "N", allow_negative_numbers = true)]
+    devices: Vec<i64>,
+    /// Keep these events of each device only, by number: from A up to, but not with, B. Segments and blocks all stay.
+    #[arg(long, value_name = "A..B", allow_hyphen_values = true)]
+    events: Option<EventRange>,
+    /// Leave out events of fewer bytes.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(i64).range(0..))]
+    min_size: Option<i64>,
     /// Replace what is in the way even if npusnap did not make it.
     #[arg(long)]
     force: bool,
@@ -63,6 +77,7 @@ pub(super) fn run(args: Args, quiet: bool) -> Result<Outcome> {
 /// One snapshot and where it goes.
 struct Job {
     source: PathBuf,
+    options: Options,
     targets: Targets,
 }
 
@@ -74,7 +89,7 @@ impl Args {
         }
         let jobs: Vec<Job> = self.sources.iter().map(|source| self.job(source)).collect::<Result<_>>()?;
         let mut taken: HashMap<&Path, &Path> = HashMap::new();
-        for Job { source, targets } in &jobs {
+        for Job { source, targets, .. } in &jobs {
             let database = targets.sqlite.as_ref().map(|(path, _)| path.as_path());
             for target in [Some(targets.parquet.as_path()), database].into_iter().flatten() {
                 if let Some(other) = taken.insert(target, source) {
@@ -91,8 +106,10 @@ impl Args {
     }
 
     fn job(&self, source: &Path) -> Result<Job> {
-        let Some(stem) = source.file_stem() else {
-            return Err(usage(&format!("`{}`", source.display()), "names no file"));
+        let stem = match source.file_stem() {
+            Some(_) if source == Path::new(STANDARD_INPUT) => OsStr::new("stdin"),
+            Some(stem) => stem,
+            None => return Err(usage(&format!("`{}`", source.display()), "names no file")),
         };
         let named = |extension: &str| {
             let mut name = stem.to_owned();
@@ -113,7 +130,13 @@ impl Args {
         });
         let targets =
             Targets { parquet, sqlite, foreign: if self.force { Foreign::Replace } else { Foreign::Refuse } };
-        Ok(Job { source: source.to_owned(), targets })
+        let filter = Filter {
+            devices: self.devices.clone(),
+            events: self.events.unwrap_or_default(),
+            min_size: self.min_size,
+        };
+        let options = Options { salvage: self.salvage, filter, ..Options::default() };
+        Ok(Job { source: source.to_owned(), options, targets })
     }
 }
 
@@ -127,7 +150,7 @@ impl Job {
             fs::create_dir_all(dir).map_err(Error::io(dir, "cannot create"))?;
         }
         let bar = Bar::new(&source, quiet);
-        let ingested = store::ingest(&source, &Options::default(), self.targets.clone(), &bar);
+        let ingested = store::ingest(&source, &self.options, self.targets.clone(), &bar);
         drop(bar);
         let ingested = ingested?;
         self.list()?;
@@ -162,6 +185,10 @@ impl Job {
         let written: Vec<String> = self.written().map(|(path, _)| path.display().to_string()).collect();
         let name = self.source.file_name().unwrap_or_default();
         writeln!(out, "{}: {} -> {}", name.display(), counts.join(", "), written.join(", "))?;
+        if let Some(salvaged) = &ingested.summary.salvaged {
+            let rest = format!("byte {}: {}; the rest is lost", salvaged.offset, salvaged.reason);
+            writeln!(out, "warning: {}: salvaged up to {rest}", name.display())?;
+        }
         let warnings = usize::try_from(ingested.summary.warnings).unwrap_or(usize::MAX);
         if warnings > 0 {
             let table = "table `import_stats` says what was lost or does not add up";

@@ -2,6 +2,7 @@
 
 mod analyze;
 mod catalog;
+mod info;
 mod ingest;
 mod interrupt;
 mod progress;
@@ -39,6 +40,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Ingest(ingest::Args),
+    Info(info::Args),
     Analyze(analyze::Args),
     Sql(query::Args),
     Macros(catalog::MacrosArgs),
@@ -53,6 +55,7 @@ enum Command {
 /// Whatever ends the command with exit code 2.
 pub fn run(cli: Cli) -> Result<Outcome> {
     match cli.command {
+        Command::Info(args) => info::run(&args, cli.quiet),
         Command::Ingest(args) => ingest::run(args, cli.quiet),
         Command::Analyze(args) => analyze::run(&args, cli.quiet),
         Command::Sql(args) => query::run(&args, cli.quiet),

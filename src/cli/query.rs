@@ -12,6 +12,7 @@ use crate::engine::{BASE, Batches, Engine, Options, QueryOptions, Value};
 use crate::error::{Error, Result};
 use crate::output::{Format, RowWriter, Sink};
 use crate::quantity;
+use crate::snapshot::STANDARD_INPUT;
 use crate::store::Cache;
 
 /// Rows a terminal gets where `--max-rows` does not say.
@@ -27,7 +28,7 @@ const SCREENFUL: usize = 1000;
     npusnap sql after.pickle --ref before.pickle \"SELECT a.reserved - b.reserved AS grown\n    \
     FROM device_overview AS a JOIN base.device_overview AS b ON b.device_index = a.device_index\"")]
 pub(super) struct Args {
-    /// Snapshot pickle, or its `.npusnap` folder.
+    /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or its `.npusnap` folder.
     source: PathBuf,
     /// The query; `-` reads it from standard input. Without one, a terminal gets a prompt.
     query: Option<String>,
@@ -55,13 +56,21 @@ pub(super) struct Args {
     /// Memory that sorts and aggregations may hold, such as 512MiB; what is beyond it goes to temporary files.
     #[arg(long, value_name = "BYTES", default_value = "2GiB", value_parser = bytes)]
     memory_limit: usize,
-    /// Neither use nor keep the Parquet made of a pickle.
+    /// Neither use nor keep the Parquet made of a snapshot.
     #[arg(long)]
     no_cache: bool,
 }
 
 /// Runs the command.
 pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
+    if args.stdin_uses() > 1 {
+        let reason = if args.reference.as_deref() == Some(&args.source) {
+            "cannot be both snapshots; name a file for one of them"
+        } else {
+            "cannot be both the snapshot and the query; write the query as an argument or in a file"
+        };
+        return Err(Error::Usage { what: "standard input".to_owned(), reason: reason.to_owned() });
+    }
     if args.is_interactive() {
         return args.prompt(quiet);
     }
@@ -89,13 +98,21 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
 }
 
 impl Args {
+    /// How many things standard input would have to be.
+    fn stdin_uses(&self) -> usize {
+        let stdin = Path::new(STANDARD_INPUT);
+        let query = self.query.as_deref().map(Path::new);
+        let places = [Some(self.source.as_path()), self.reference.as_deref(), query, self.file.as_deref()];
+        places.into_iter().filter(|place| *place == Some(stdin)).count()
+    }
+
     fn writes_to_stdout(&self) -> bool {
         self.output.as_deref().is_none_or(|output| output == Path::new("-"))
     }
 
     fn is_interactive(&self) -> bool {
         let asked = self.query.is_some() || self.file.is_some() || self.output.is_some();
-        !asked && io::stdin().is_terminal() && io::stdout().is_terminal()
+        !asked && self.stdin_uses() == 0 && io::stdin().is_terminal() && io::stdout().is_terminal()
     }
 
     fn prompt(&self, quiet: bool) -> Result<Outcome> {

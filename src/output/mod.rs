@@ -6,7 +6,7 @@ mod sink;
 mod table;
 mod text;
 
-pub use envelope::envelope;
+pub use envelope::{envelope, info_envelope};
 pub use rows::{Format, RowWriter};
 pub use sink::Sink;
 pub use text::{Page, write_page};

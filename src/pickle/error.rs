@@ -42,7 +42,7 @@ pub enum PickleErrorKind {
         remaining: u64,
     },
     /// An opcode that would import, call or build something.
-    #[error("refused opcode {opcode}{}", named(.what))]
+    #[error("refused opcode {opcode}{}", named(.what.as_deref()))]
     Refused {
         /// Its name in Python's `pickletools`.
         opcode: &'static str,
@@ -105,13 +105,24 @@ pub enum PickleErrorKind {
     /// STOP came while containers were still open, or with nothing to return.
     #[error("STOP with {0} values on the stack instead of one")]
     UnfinishedStop(u64),
+    /// Text that is no JSON.
+    #[error("malformed JSON: {0}")]
+    MalformedJson(&'static str),
+    /// What the snapshot is wrapped in is damaged.
+    #[error("the {container} data is cut short or damaged: {reason}")]
+    Container {
+        /// `gzip`, `zstd` or `html`.
+        container: &'static str,
+        /// What its decoder says.
+        reason: String,
+    },
     /// The system could not give the bytes.
     #[error("cannot be read")]
     Io(#[source] io::Error),
 }
 
-fn named(what: &Option<String>) -> String {
-    what.as_ref().map_or_else(String::new, |what| format!(" ({what})"))
+fn named(what: Option<&str>) -> String {
+    what.map_or_else(String::new, |what| format!(" ({what})"))
 }
 
 /// What a file is that is no pickle, by its first bytes.
@@ -198,7 +209,6 @@ impl PickleError {
             PickleErrorKind::Empty => Some(
                 "the process that wrote it probably died while it looked up the call stacks; take the snapshot again",
             ),
-            PickleErrorKind::NotAPickle(Lookalike::Gzip | Lookalike::Zstd) => Some("decompress it first"),
             PickleErrorKind::NotAPickle(Lookalike::Zip) => Some(
                 "a snapshot is written by `_dump_snapshot()`, not by `torch.save`; unpack a zipped snapshot first",
             ),
@@ -207,7 +217,8 @@ impl PickleError {
                  `torch.cuda.memory._dump_snapshot()` writes",
             ),
             PickleErrorKind::Truncated { .. } | PickleErrorKind::BeyondEnd { .. } => Some(
-                "the file was cut short: copy it again, or take the snapshot again with enough free disk space",
+                "the file was cut short: copy it again, or take the snapshot again with enough free disk space; \
+                 `npusnap ingest --salvage` keeps what stands before the cut",
             ),
             PickleErrorKind::Refused { .. } => Some(
                 "a memory snapshot holds only numbers, text, lists and dicts; a pickle that imports or calls \
@@ -219,9 +230,12 @@ impl PickleError {
             | PickleErrorKind::Mark { .. }
             | PickleErrorKind::WrongTarget { .. }
             | PickleErrorKind::BadText { .. }
-            | PickleErrorKind::UnfinishedStop(_) => {
-                Some("the file is damaged: copy it again in binary mode, or take the snapshot again")
-            }
+            | PickleErrorKind::MalformedJson(_)
+            | PickleErrorKind::Container { .. }
+            | PickleErrorKind::UnfinishedStop(_) => Some(
+                "the file is damaged: copy it again in binary mode, or take the snapshot again; \
+                 `npusnap ingest --salvage` keeps what stands before the damage",
+            ),
             PickleErrorKind::TakenMemo(_) | PickleErrorKind::SelfReference => Some(
                 "no PyTorch writes this; if a script changed the snapshot, let it copy objects instead of sharing them",
             ),

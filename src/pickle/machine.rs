@@ -34,7 +34,7 @@ pub trait Sink {
     /// it is no list.
     fn reopen(&self, list: Value) -> Option<Vec<Value>>;
 
-    /// A dict begins; `window` is what stands behind its EMPTY_DICT. A sink that knows what is coming may read dicts from
+    /// A dict begins; `window` is what stands behind its `EMPTY_DICT`. A sink that knows what is coming may read dicts from
     /// the bytes itself. Whatever it reads must leave the state as the machine would.
     ///
     /// # Errors

@@ -4,9 +4,12 @@
 //! hostile file controls (lengths, memo indexes, depth, the stack) is bounded by what the file really holds or by
 //! [`Limits`].
 
+#![warn(clippy::indexing_slicing, clippy::as_conversions, clippy::string_slice)]
+
 mod containers;
 mod error;
 mod intern;
+mod json;
 mod machine;
 mod memo;
 mod number;
@@ -24,6 +27,7 @@ pub mod writer;
 pub(crate) use intern::Interner;
 
 pub use error::{Lookalike, PickleError, PickleErrorKind};
+pub use json::JsonMachine;
 pub use machine::{Ahead, End, Machine, Sink};
 pub use memo::{Entry, Memo};
 pub use state::State;

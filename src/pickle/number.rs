@@ -48,7 +48,8 @@ pub(super) fn from_long_line(line: &[u8]) -> Result<Value, PickleErrorKind> {
     from_digits("LONG", line.strip_suffix(b"L").unwrap_or(line))
 }
 
-fn from_digits(opcode: &'static str, digits: &[u8]) -> Result<Value, PickleErrorKind> {
+/// A decimal integer.
+pub(super) fn from_digits(opcode: &'static str, digits: &[u8]) -> Result<Value, PickleErrorKind> {
     let unsigned = digits.strip_prefix(b"-").unwrap_or(digits);
     if unsigned.is_empty() || !unsigned.iter().all(u8::is_ascii_digit) {
         return Err(malformed(opcode, digits));

@@ -3,7 +3,7 @@
 use hashbrown::HashTable;
 
 use super::Limits;
-use super::error::PickleErrorKind;
+use super::error::{PickleError, PickleErrorKind};
 use super::intern::Interner;
 use super::memo::{Entry, ID_LIMIT, Memo, Remembered};
 use super::text;
@@ -107,6 +107,14 @@ impl State {
     #[must_use]
     pub fn tree(&self) -> &Tree {
         &self.tree
+    }
+
+    /// Keeps a small container, as the machine does with those no sink takes.
+    ///
+    /// # Errors
+    /// [`PickleError`] if it is nested too deep.
+    pub fn keep(&mut self, kind: NodeKind, items: &[Value]) -> Result<Value, PickleError> {
+        self.tree.add(kind, items).map_err(|kind| PickleError { offset: self.offset, kind })
     }
 
     /// Where the opcode that is carried out begins.

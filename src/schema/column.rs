@@ -45,6 +45,7 @@ pub trait ColumnValue: Sized {
     /// Arrow type the store shows to readers.
     fn data_type() -> DataType;
     /// Arrow type a batch carries on its way to the store; differs for interned strings only.
+    #[must_use]
     fn batch_type() -> DataType {
         Self::data_type()
     }
@@ -83,20 +84,17 @@ pub struct Nullable<T> {
 impl<T: Default> Nullable<T> {
     #[inline]
     fn push(&mut self, value: Option<T>) {
-        match value {
-            Some(value) => {
-                self.values.push(value);
-                if !self.valid.is_empty() {
-                    self.valid.push(true);
-                }
+        if let Some(value) = value {
+            self.values.push(value);
+            if !self.valid.is_empty() {
+                self.valid.push(true);
             }
-            None => {
-                if self.valid.is_empty() {
-                    self.valid.resize(self.values.len(), true);
-                }
-                self.values.push(T::default());
-                self.valid.push(false);
+        } else {
+            if self.valid.is_empty() {
+                self.valid.resize(self.values.len(), true);
             }
+            self.values.push(T::default());
+            self.valid.push(false);
         }
     }
 

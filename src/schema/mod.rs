@@ -181,6 +181,8 @@ tables! {
         source_bytes: i64,
         /// SHA-256 (hex) of the file.
         sha256: String,
+        /// `pickle` or `json`, and what it is wrapped in, from inside to outside: `pickle+html+gzip`.
+        container: String,
         /// `npu`, `cuda` or `legacy_list`: which set of fields the snapshot has.
         dialect: String,
         /// Form of the top level: `dict` or `list`.

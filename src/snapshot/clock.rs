@@ -22,6 +22,8 @@ struct Entry {
 pub(super) struct Clock {
     index: Vec<Entry>,
     packed: Vec<u8>,
+    /// Events before the first that has a time: nothing is packed for them, since most lists have no times at all.
+    untimed: usize,
     count: usize,
     last: i64,
     sealed: bool,
@@ -68,6 +70,10 @@ impl Clock {
     /// Adds the time of the next event.
     #[inline]
     pub(super) fn push(&mut self, time: Option<i64>) {
+        if time.is_none() && self.known == 0 {
+            self.untimed += 1;
+            return;
+        }
         if self.count.is_multiple_of(BLOCK) {
             self.index.push(Entry { before: self.last, at: self.packed.len(), earliest: i64::MAX });
         }
@@ -129,7 +135,7 @@ impl Clock {
                 }
             }
         }
-        found.and_then(|event| i64::try_from(event).ok())
+        found.and_then(|event| i64::try_from(event.checked_add(self.untimed)?).ok())
     }
 }
 
@@ -144,7 +150,9 @@ mod tests {
 
     fn check(times: &[Option<i64>], probes: &[i64]) {
         let mut clock = Clock::default();
-        times.iter().for_each(|time| clock.push(*time));
+        for time in times {
+            clock.push(*time);
+        }
         for probe in probes {
             assert_eq!(clock.last_at(*probe), expected(times, *probe), "at {probe}");
         }
@@ -163,6 +171,13 @@ mod tests {
             (0..3000_i64).map(|i| (i % 5 != 0).then_some((i * 7919) % 1000 + i / 4)).collect();
         let probes: Vec<i64> = (-1..1900).collect();
         check(&times, &probes);
+    }
+
+    #[test]
+    fn events_before_the_first_time_count_as_events() {
+        let times: Vec<Option<i64>> = (0..900_i64).map(|i| (i >= 300).then_some(i)).collect();
+        check(&times, &[0, 299, 300, 301, 899, 5000]);
+        check(&[None, Some(5), None, Some(7)], &[4, 5, 6, 7]);
     }
 
     #[test]

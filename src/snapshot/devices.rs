@@ -1,4 +1,4 @@
-//! Device ids, handed out so that traces come out sorted by (device_id, trace_index) while the file is still being read.
+//! Device ids, handed out so that traces come out sorted by (`device_id`, `trace_index`) while the file is still being read.
 
 use std::collections::BTreeMap;
 

@@ -59,7 +59,7 @@ impl<'a> Evidence<'a> {
             actions: lists.actions,
             seen: &segments.seen,
             npu_frame: stacks.saw_npu_frame(),
-            has_segments: !segments.rows.is_empty(),
+            has_segments: segments.read > 0,
             from_cpp,
         }
     }

@@ -138,7 +138,7 @@ fn pair<'w>(state: &mut State, window: &'w [u8]) -> Parsed<'w, (i64, i64)> {
 }
 
 impl EntryParser {
-    /// Reads the entry whose EMPTY_DICT stands just before `window` into `event` and returns what is behind it. `None`
+    /// Reads the entry whose `EMPTY_DICT` stands just before `window` into `event` and returns what is behind it. `None`
     /// leaves everything else as it was.
     #[inline]
     pub(super) fn parse<'w>(

@@ -29,18 +29,29 @@ impl From<Error> for Fault {
 }
 
 impl Fault {
-    /// The error as the caller sees it.
-    pub(super) fn at(self, path: &Path) -> Error {
+    /// The error as the caller sees it, for a file wrapped in `layers`.
+    pub(super) fn at(self, path: &Path, layers: &[&'static str]) -> Error {
         match self {
             Self::Pickle(PickleError { kind: PickleErrorKind::Io(source), .. }) => {
                 Error::io(path, "cannot read")(source)
             }
-            Self::Pickle(source) => Error::Pickle { path: path.to_owned(), source },
+            Self::Pickle(source) => {
+                Error::Pickle { path: path.to_owned(), within: offsets_in(layers), source }
+            }
             Self::Shape { at, expected, found } => {
+                let at = at + &offsets_in(layers);
                 Error::Shape { path: path.to_owned(), at, expected, found }
             }
             Self::Other(error) => error,
         }
+    }
+}
+
+/// What to say behind an offset that is not one of the file itself.
+pub(super) fn offsets_in(layers: &[&'static str]) -> String {
+    match layers.last() {
+        Some(layer) => format!(" (bytes are counted in what the {layer} container holds)"),
+        None => String::new(),
     }
 }
 

@@ -23,7 +23,18 @@ pub(super) struct FileFacts {
     pub(super) name: String,
     pub(super) bytes: u64,
     pub(super) sha256: String,
-    pub(super) from_cpp: bool,
+    /// The form and what it is wrapped in, such as `pickle+gzip`.
+    pub(super) container: String,
+    pub(super) protocol: Option<i64>,
+    pub(super) is_from_cpp: bool,
+}
+
+/// How the reading of a file ended.
+pub(super) enum Ending {
+    /// At the end of the snapshot.
+    Whole(End),
+    /// At damage, and what stands before it is to be kept.
+    Damaged(Fault),
 }
 
 fn signed(count: u64) -> i64 {
@@ -36,22 +47,36 @@ fn length(count: usize) -> i64 {
 
 impl Import<'_> {
     /// Writes what is left.
-    pub(super) fn finish(mut self, state: &State, end: &End, file: FileFacts) -> Result<Summary, Fault> {
+    pub(super) fn finish(
+        mut self,
+        state: &State,
+        ending: Ending,
+        file: FileFacts,
+        layers: &[&'static str],
+    ) -> Result<Summary, Fault> {
         self.lists.close(state, &mut self.output)?;
-        let top = self.check_top(state, end.root)?;
+        let (top, trailing, salvaged) = match ending {
+            Ending::Whole(end) => (self.check_top(state, end.root)?, end.trailing, None),
+            Ending::Damaged(fault) => {
+                let (top, salvaged) = self.salvage(state, fault, layers)?;
+                (top, 0, Some(salvaged))
+            }
+        };
         self.output.flush(state)?;
         self.devices.complete();
         let producer =
-            Evidence::new(&top.keys, &self.lists, &self.segments, &self.stacks, file.from_cpp).producer();
+            Evidence::new(&top.keys, &self.lists, &self.segments, &self.stacks, file.is_from_cpp).producer();
         self.write_call_stacks(state)?;
         self.write_devices(state, &producer)?;
         self.write_annotations(state)?;
-        self.count_what_was_odd(state, end, &top, &producer);
+        self.count_what_was_odd(state, trailing, &top, &producer);
         let segment_count = u64::try_from(self.segments.rows.len()).unwrap_or(u64::MAX);
         self.write_segments(state)?;
         let rows = self.stats.rows(&self.devices);
         let mut stats = ImportStatsBuilder::default();
-        rows.into_iter().for_each(|row| stats.push(row));
+        for row in rows {
+            stats.push(row);
+        }
         self.output.write(&ImportStat::TABLE, stats.finish(&Texts(state)))?;
         let summary = Summary {
             bytes: file.bytes,
@@ -61,6 +86,7 @@ impl Import<'_> {
             stacks: u64::try_from(self.stacks.row_count()).unwrap_or(u64::MAX),
             events_read_ahead: self.events_read_ahead,
             warnings: self.stats.warnings(),
+            salvaged,
         };
         self.write_snapshot(state, top, producer, file, summary.segments)?;
         Ok(summary)
@@ -114,6 +140,9 @@ impl Import<'_> {
         let mut builder = AnnotationsBuilder::default();
         let (mut unplaced, mut text) = (0, 0);
         for annotated in std::mem::take(&mut self.annotations) {
+            if annotated.device.is_some_and(|device| !self.lists.keeps_device(device)) {
+                continue;
+            }
             let device_id = annotated.device.and_then(|index| self.devices.id(index));
             unplaced += i64::from(device_id.is_none());
             let at = annotated.device.zip(annotated.time_us);
@@ -137,7 +166,7 @@ impl Import<'_> {
         Ok(self.output.write(&Annotation::TABLE, builder.finish(&Texts(state)))?)
     }
 
-    fn count_what_was_odd(&mut self, state: &State, end: &End, top: &Top, producer: &Producer) {
+    fn count_what_was_odd(&mut self, state: &State, trailing: u64, top: &Top, producer: &Producer) {
         self.lists.report(&mut self.stats);
         self.segments.report(&mut self.stats);
         self.stats.name_unknown(state);
@@ -146,7 +175,7 @@ impl Import<'_> {
         add(
             Severity::Info,
             "trailing_bytes",
-            signed(end.trailing),
+            signed(trailing),
             "bytes other than zero behind the end of the pickle; not read",
         );
         add(
@@ -194,7 +223,7 @@ impl Import<'_> {
         );
     }
 
-    /// Adds up the segments that torch_npu's workspace allocator owns.
+    /// Adds up the segments that `torch_npu`'s workspace allocator owns.
     fn count_workspaces(&mut self, producer: &Producer) {
         let doc = "bytes in workspace segments; they are no part of the caching allocator's reserved memory";
         for facts in &self.segments.rows {
@@ -217,7 +246,7 @@ impl Import<'_> {
         }
     }
 
-    /// torch_npu appends workspace segments behind the sorted ones of all devices.
+    /// `torch_npu` appends workspace segments behind the sorted ones of all devices.
     fn workspace_guesses(&self) -> std::ops::Range<usize> {
         let own: Vec<_> = self.segments.rows.iter().take_while(|facts| facts.row.device_id != HOST).collect();
         let looks_like_one = |row: &Segment| {
@@ -251,10 +280,11 @@ impl Import<'_> {
             source_name: file.name,
             source_bytes: signed(file.bytes),
             sha256: file.sha256,
+            container: file.container,
             dialect: producer.dialect.to_owned(),
             form: if top.keys.is_list { "list" } else { "dict" }.to_owned(),
             producer: producer.name,
-            protocol: Some(i64::from(state.protocol())),
+            protocol: file.protocol,
             trace_lists: top.trace_lists,
             event_count: self.output.trace_count(),
             segment_count: signed(segment_count),

@@ -32,32 +32,41 @@ pub(super) struct Import<'a> {
     /// The fast way through entries, unless it is turned off.
     entries: Option<EntryParser>,
     pub(super) events_read_ahead: u64,
+    /// Keeps everything, for [`unfold`](Self::unfold) to write the rows afterwards.
+    is_whole: bool,
     events: &'a Cell<u64>,
 }
 
 impl<'a> Import<'a> {
     pub(super) fn new(
         path: &'a Path,
+        options: &Options,
         sink: &'a mut dyn RowSink,
         events: &'a Cell<u64>,
-        options: &Options,
     ) -> Self {
         Self {
-            output: Output::new(path, sink),
+            output: Output::new(path, &options.filter, sink),
             stacks: Stacks::default(),
             devices: Devices::default(),
-            lists: Lists::default(),
-            segments: Segments::default(),
+            lists: Lists::new(&options.filter),
+            segments: Segments::new(options),
             annotations: Vec::new(),
             stats: Stats::default(),
             last_list: LastList::default(),
             entries: (!options.plain_loop).then(EntryParser::default),
             events_read_ahead: 0,
+            is_whole: false,
             events,
         }
     }
 
-    fn event(&mut self, state: &State, device: i64, items: &[Value]) -> Result<(), Fault> {
+    /// The import of a small file that is kept as a whole first.
+    pub(super) fn whole(self) -> Self {
+        Self { is_whole: true, entries: None, ..self }
+    }
+
+    /// Reads an event of a device, or of the host.
+    pub(super) fn event(&mut self, state: &State, device: i64, items: &[Value]) -> Result<(), Fault> {
         let event = Event::parse(state, items, &mut self.stats)
             .and_then(|event| event.check().map(|()| event))
             .map_err(|bad| bad.within(&self.event_path(device), state.offset()))?;
@@ -99,11 +108,16 @@ impl<'a> Import<'a> {
         }
     }
 
-    fn segment(&mut self, state: &State, host: bool, items: &[Value]) -> Result<(), Fault> {
+    /// Reads a segment, whose blocks have all been read.
+    pub(super) fn segment(&mut self, state: &State, host: bool, items: &[Value]) -> Result<(), Fault> {
         let is_segment = |key: &Value| matches!(key, Value::Text(words::TOTAL_SIZE | words::BLOCKS));
         if !items.iter().step_by(2).any(is_segment) {
             return Err(Fault::Shape {
-                at: format!("segments[{}] (dict ends at byte {})", self.segments.rows.len(), state.offset()),
+                at: format!(
+                    "segments[{}] (dict ends at byte {})",
+                    self.segments.next_number(),
+                    state.offset()
+                ),
                 expected: "a segment (a dict with `total_size` and `blocks`)".to_owned(),
                 found: keys_of(state, items),
             });
@@ -121,7 +135,8 @@ impl Sink for Import<'_> {
     type Error = Fault;
 
     fn dict(&mut self, state: &mut State, at: usize, items: &[Value]) -> Result<Option<Value>, Fault> {
-        let Some(place) = place_of(state, at, &mut self.last_list) else {
+        let place = if self.is_whole { None } else { place_of(state, at, &mut self.last_list) };
+        let Some(place) = place else {
             let frame = if at == 0 { Ok(None) } else { self.stacks.frame(state, items) };
             let frame = frame.map_err(|TooLarge| Fault::Shape {
                 at: format!("frame that ends at byte {}", state.offset()),

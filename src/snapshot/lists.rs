@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::Filter;
 use super::clock::Clock;
 use super::devices::{Devices, HOST};
-use super::event::{Event, has};
+use super::event::Event;
 use super::field::Frames;
 use super::output::Output;
 use super::stacks::Stacks;
@@ -14,9 +15,9 @@ use crate::error::Result;
 use crate::pickle::State;
 use crate::schema::{Symbol, TraceEvent};
 
-/// How far the beginning of a list has been looked at for torch_npu's workspace entries.
+/// How far the beginning of a list has been looked at for `torch_npu`'s workspace entries.
 ///
-/// torch_npu describes each workspace block by three entries before the first real event: `workspace_snapshot`,
+/// `torch_npu` describes each workspace block by three entries before the first real event: `workspace_snapshot`,
 /// `segment_alloc` and `alloc` with the same address and size. The first alone does not make the others workspace.
 #[derive(Debug, Default)]
 enum Head {
@@ -25,7 +26,7 @@ enum Head {
     Open,
     /// A marker; two entries may follow.
     Marker(TraceEvent),
-    /// A marker and a matching segment_alloc; the alloc may follow.
+    /// A marker and a matching `segment_alloc`; the alloc may follow.
     Segment(TraceEvent, TraceEvent),
     /// The first real event has come.
     Closed,
@@ -41,6 +42,8 @@ struct List {
     without_frames: i64,
     empty_frames: i64,
     incomplete_markers: i64,
+    /// Events that the filter leaves out.
+    left_out: i64,
     /// Address and size of each complete workspace triplet.
     workspaces: Vec<(i64, i64)>,
 }
@@ -56,6 +59,8 @@ pub(super) struct Lists {
     pub(super) actions: u32,
     /// Addresses of 2^63 and more.
     high_addresses: i64,
+    /// Which events become rows; `None` for all.
+    filter: Option<Filter>,
 }
 
 fn row(event: &Event, device_id: i64, trace_index: i64, stack_id: Option<i64>) -> TraceEvent {
@@ -114,6 +119,23 @@ impl List {
         }
     }
 
+    /// Counts an event that becomes no row. The head of a kept device's list is told from all events.
+    fn leave_out(
+        &mut self,
+        device: i64,
+        filter: &Filter,
+        event: &Event,
+        state: &State,
+        output: &mut Output<'_>,
+    ) -> Result<()> {
+        let row = row(event, self.device_id, self.count, None);
+        self.count += 1;
+        self.left_out += 1;
+        self.clock.push(event.time_us);
+        // The output drops the row again, when it comes out of the head.
+        if filter.keeps_device(device) { self.push(state, output, row) } else { Ok(()) }
+    }
+
     /// Lets out what waited for the rest of a triplet that did not come.
     fn release(&mut self, state: &State, output: &mut Output<'_>, head: Head) -> Result<()> {
         match head {
@@ -130,6 +152,27 @@ impl List {
 }
 
 impl Lists {
+    /// No lists yet; what `filter` leaves out is counted and becomes no row.
+    pub(super) fn new(filter: &Filter) -> Self {
+        Self { filter: (!filter.is_all()).then(|| filter.clone()), ..Self::default() }
+    }
+
+    /// Whether rows of a device are kept.
+    pub(super) fn keeps_device(&self, device: i64) -> bool {
+        self.filter.as_ref().is_none_or(|filter| filter.keeps_device(device))
+    }
+
+    /// Whether there was any event.
+    pub(super) fn has_events(&self) -> bool {
+        self.open.is_some() || !self.done.is_empty()
+    }
+
+    /// Lists of devices there must be, by the last that has an event.
+    pub(super) fn device_count(&self) -> i64 {
+        let open = self.open.as_ref().map(|(device, _)| *device);
+        self.done.keys().copied().chain(open).max().map_or(0, |device| device.saturating_add(1))
+    }
+
     /// The number the next event of a list gets, for messages.
     pub(super) fn next_index(&self, device: i64) -> i64 {
         match &self.open {
@@ -163,6 +206,11 @@ impl Lists {
             self.actions |= 1 << (event.action - words::ALLOC);
         }
         self.high_addresses += i64::from(event.addr.is_some_and(|addr| addr < 0));
+        if let Some(filter) = &self.filter
+            && !(filter.keeps_device(device) && filter.keeps_event(list.count, event.size))
+        {
+            return list.leave_out(device, filter, event, state, output);
+        }
         let stack_id = match event.frames {
             Frames::Stack(id) => Some(stacks.row(id)),
             Frames::Empty => {
@@ -174,9 +222,7 @@ impl Lists {
                 None
             }
         };
-        if event.present & has::TIME_US != 0 || list.clock.known() > 0 {
-            list.clock.push(event.time_us);
-        }
+        list.clock.push(event.time_us);
         let row = row(event, list.device_id, list.count, stack_id);
         list.count += 1;
         if matches!(list.head, Head::Closed) && event.action != words::WORKSPACE_SNAPSHOT {
@@ -193,7 +239,7 @@ impl Lists {
         output: &mut Output<'_>,
     ) -> Result<()> {
         self.close(state, output)?;
-        let device_id = devices.id_for_events(device);
+        let device_id = if self.keeps_device(device) { devices.id_for_events(device) } else { 0 };
         self.open = Some((device, List { device_id, ..List::default() }));
         Ok(())
     }
@@ -236,11 +282,17 @@ impl Lists {
     /// Turns the counts into statistics.
     pub(super) fn report(&self, stats: &mut Stats) {
         for (device, list) in &self.done {
-            let device = Some(*device);
+            let device = self.keeps_device(*device).then_some(*device);
             let backward = i64::try_from(list.clock.backward_steps()).unwrap_or(i64::MAX);
             let timed = i64::try_from(list.clock.known()).unwrap_or(i64::MAX);
             let untimed = if timed > 0 { list.count - timed } else { 0 };
             let mut add = |severity, name, value, doc| stats.add(severity, name, device, value, doc);
+            add(
+                Severity::Info,
+                "events_left_out",
+                list.left_out,
+                "events left out by --device, --events or --min-size; the others keep their numbers",
+            );
             add(
                 Severity::Info,
                 "events_without_frames_key",

@@ -2,12 +2,15 @@
 
 mod annotation;
 mod clock;
+mod container;
+mod decode;
 mod devices;
 mod dialect;
 mod entry;
 mod event;
 mod fault;
 mod field;
+mod filter;
 mod finish;
 mod import;
 mod list_cache;
@@ -15,27 +18,30 @@ mod lists;
 mod output;
 mod place;
 mod python_json;
+mod salvage;
 mod segment;
 mod source;
 mod stacks;
 mod stats;
 pub mod synth;
 mod top;
+mod whole;
 mod words;
 
-use std::cell::Cell;
 use std::fs::File;
-use std::io::Read;
+use std::io;
 use std::path::Path;
 
 use arrow::record_batch::RecordBatch;
 
-use self::finish::FileFacts;
-use self::import::Import;
-use self::source::Source;
 use crate::error::{Error, Result};
-use crate::pickle::{Limits, Machine};
 use crate::schema::Table;
+
+pub use self::decode::read_from;
+pub use self::filter::{EventRange, Filter};
+
+/// The path that stands for standard input; a file of that name is `./-`.
+pub const STANDARD_INPUT: &str = "-";
 
 /// Kinds of [`Value::Kept`](crate::pickle::Value::Kept): frames, and lists of frames.
 const FRAME: u8 = 0;
@@ -52,7 +58,7 @@ const ANNOTATION: u8 = 5;
 /// Takes the rows of an import, batch by batch, table by table as they come.
 ///
 /// Batches have the schema [`Table::batch`]. Rows of a table come in the order of their ids; traces come sorted by
-/// (device_id, trace_index). `blocks` and `traces` come while the file is read, the other tables at its end.
+/// (`device_id`, `trace_index`). `blocks` and `traces` come while the file is read, the other tables at its end.
 pub trait RowSink {
     /// Takes one batch.
     ///
@@ -70,9 +76,22 @@ pub trait Progress {
 /// What an import may leave out or do differently.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
+    /// Keeps what stands before the damage in a damaged file, instead of failing.
+    pub salvage: bool,
+    /// Which rows are kept.
+    pub filter: Filter,
     /// Reads every entry with the opcode loop. The result is the same, later: this is for tests and for finding out whether
     /// the fast way is at fault.
     pub plain_loop: bool,
+}
+
+/// Where a file was damaged, when its rows were kept up to there.
+#[derive(Debug, Clone)]
+pub struct Salvaged {
+    /// Offset in the file, or in what its container unpacks to.
+    pub offset: u64,
+    /// What is wrong there.
+    pub reason: String,
 }
 
 /// What an import found, for the line that says so.
@@ -92,48 +111,25 @@ pub struct Summary {
     pub events_read_ahead: u64,
     /// Rows in `import_stats` of severity `data_loss` or `error`.
     pub warnings: u64,
+    /// The damage, if the file was not read to its end.
+    pub salvaged: Option<Salvaged>,
 }
 
-/// Reads the snapshot at `path` and hands its rows to `sink`.
+/// Reads the snapshot at `path`, or from standard input, and hands its rows to `sink`.
 ///
 /// # Errors
-/// The file cannot be read, is not a pickle, or holds no snapshot; nothing the sink got is to be kept then.
+/// The file cannot be read, is neither a pickle nor JSON nor contains one, or holds no snapshot; nothing the sink got is to be kept then.
 pub fn read(
     path: &Path,
     options: &Options,
     sink: &mut dyn RowSink,
     progress: &dyn Progress,
 ) -> Result<Summary> {
+    if path == Path::new(STANDARD_INPUT) {
+        return read_from(io::stdin().lock(), None, path, options, sink, progress);
+    }
     let file = File::open(path).map_err(Error::io(path, "cannot open"))?;
     let facts = file.metadata().map_err(Error::io(path, "cannot open"))?;
     let length = facts.is_file().then_some(facts.len());
     read_from(file, length, path, options, sink, progress)
-}
-
-/// Reads a snapshot from `input`, whose length may be known; `path` is what messages call it.
-///
-/// # Errors
-/// As [`read`].
-pub fn read_from(
-    input: impl Read,
-    length: Option<u64>,
-    path: &Path,
-    options: &Options,
-    sink: &mut dyn RowSink,
-    progress: &dyn Progress,
-) -> Result<Summary> {
-    let events = Cell::new(0);
-    let mut source = Source::new(input, progress, &events);
-    let mut import = Import::new(path, sink, &events, options);
-    let mut machine = Machine::new(&mut source, length, Limits::default());
-    words::teach(&mut machine.state);
-    let end = machine.run(&mut import).map_err(|fault| fault.at(path))?;
-    let state = machine.state;
-    let file = FileFacts {
-        name: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
-        bytes: source.passed(),
-        from_cpp: source.is_from_cpp(),
-        sha256: source.sha256(),
-    };
-    import.finish(&state, &end, file).map_err(|fault| fault.at(path))
 }

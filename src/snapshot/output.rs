@@ -5,7 +5,7 @@ use std::path::Path;
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 
-use super::RowSink;
+use super::{Filter, RowSink};
 use crate::error::{Error, Result};
 use crate::pickle::State;
 use crate::schema::{Block, BlocksBuilder, Names, Symbol, Table, TraceEvent, TracesBuilder};
@@ -36,10 +36,12 @@ pub(super) struct Output<'a> {
     trace_text: usize,
     last_texts: [Option<Symbol>; 3],
     block_text: usize,
+    /// Which events are written; `None` for all.
+    filter: Option<Filter>,
 }
 
 impl<'a> Output<'a> {
-    pub(super) fn new(path: &'a Path, sink: &'a mut dyn RowSink) -> Self {
+    pub(super) fn new(path: &'a Path, filter: &Filter, sink: &'a mut dyn RowSink) -> Self {
         Self {
             path,
             sink,
@@ -50,12 +52,16 @@ impl<'a> Output<'a> {
             trace_text: 0,
             last_texts: [None; 3],
             block_text: 0,
+            filter: (!filter.is_all()).then(|| filter.clone()),
         }
     }
 
-    /// Adds an event and numbers it.
+    /// Adds an event and numbers it, unless it is one to leave out.
     #[inline]
     pub(super) fn trace(&mut self, state: &State, mut row: TraceEvent) -> Result<()> {
+        if self.filter.as_ref().is_some_and(|filter| !filter.keeps(&row)) {
+            return Ok(());
+        }
         self.trace_count += 1;
         row.id = self.trace_count;
         let texts = [Some(row.action), row.compile_context, row.user_metadata];

@@ -6,7 +6,7 @@ use super::field::{self, Frames};
 use super::output::Output;
 use super::stacks::Stacks;
 use super::stats::{Severity, Stats};
-use super::{BLOCK, words};
+use super::{BLOCK, Options, words};
 use crate::error::Result;
 use crate::pickle::{State, Value};
 use crate::schema::{Block, Segment, Symbol};
@@ -24,6 +24,8 @@ pub(super) struct SegmentFacts {
 #[derive(Debug, Default)]
 pub(super) struct Segments {
     pub(super) rows: Vec<SegmentFacts>,
+    /// Segments that have closed, those left out included.
+    pub(super) read: u64,
     /// Segments of `host_segments` among them.
     pub(super) host_count: u64,
     /// Blocks since the last segment closed.
@@ -31,8 +33,8 @@ pub(super) struct Segments {
     last_state: u32,
     /// Where the next block begins within its segment.
     cursor: i64,
-    /// Blocks that wait for their segment's address, with where they begin in it.
-    waiting: Vec<(Block, i64)>,
+    /// Blocks that wait for their segment, with where they begin in it.
+    waiting: Vec<(Block, Frames, i64)>,
     /// Whether blocks carry `history`, `address`, `requested_size`, segments a pool id and `is_expandable`.
     pub(super) seen: SeenFields,
     addresses_added: i64,
@@ -40,6 +42,11 @@ pub(super) struct Segments {
     renamed_states: i64,
     legacy_histories: i64,
     without_frames: i64,
+    options: Options,
+    /// Blocks wait until their segment has closed: it may turn out that both are left out.
+    holds_blocks: bool,
+    left_out: i64,
+    blocks_left_out: i64,
 }
 
 /// Fields that tell the producer's version.
@@ -60,14 +67,44 @@ fn stack_id(stacks: &mut Stacks, frames: Frames) -> Option<i64> {
     }
 }
 
+/// Blocks in a list of them.
+fn count_blocks(state: &State, value: Value) -> Result<u64, BadField> {
+    match value {
+        Value::EmptyList | Value::None => Ok(0),
+        Value::TakenList { kind: BLOCK, count } => Ok(count),
+        other => Err(BadField {
+            field: "blocks",
+            expected: "a list of blocks (dicts with `size` and `state`)",
+            found: super::fault::found(state, other),
+        }),
+    }
+}
+
 impl Segments {
+    /// No segments yet.
+    pub(super) fn new(options: &Options) -> Self {
+        let holds_blocks = options.salvage || !options.filter.devices.is_empty();
+        Self { options: options.clone(), holds_blocks, ..Self::default() }
+    }
+
+    /// Position of the segment that closes next in the list it stands in.
+    pub(super) fn next_number(&self) -> u64 {
+        self.read - self.host_count
+    }
+
+    /// Gives up the segment that has not closed, and says how many of its blocks had been read.
+    pub(super) fn drop_open(&mut self) -> i64 {
+        let count = self.waiting.len();
+        self.waiting.clear();
+        i64::try_from(count).unwrap_or(i64::MAX)
+    }
+
     /// Path of the segment that closes next, for messages.
     fn path(&self, host: bool) -> String {
-        let count = u64::try_from(self.rows.len()).unwrap_or(u64::MAX);
         if host {
             format!("host_segments[{}]", self.host_count)
         } else {
-            format!("segments[{}]", count - self.host_count)
+            format!("segments[{}]", self.next_number())
         }
     }
 
@@ -87,13 +124,12 @@ impl Segments {
         })?;
         self.open_blocks += 1;
         self.last_state = row.state.0;
-        let row = Block { stack_id: stack_id(stacks, frames), ..row };
         let begins = self.cursor;
         self.cursor = self.cursor.saturating_add(row.size);
-        if row.address.is_some() && self.waiting.is_empty() {
-            output.block(state, row)?;
+        if row.address.is_some() && self.waiting.is_empty() && !self.holds_blocks {
+            output.block(state, Block { stack_id: stack_id(stacks, frames), ..row })?;
         } else {
-            self.waiting.push((row, begins));
+            self.waiting.push((row, frames, begins));
         }
         Ok(())
     }
@@ -175,23 +211,30 @@ impl Segments {
         let (row, frames) = self
             .parse_segment(host, state, items, stats)
             .map_err(|bad| bad.within(&self.path(host), state.offset()))?;
-        let row = Segment { stack_id: stack_id(stacks, frames), ..row };
+        self.read += 1;
+        self.host_count += u64::from(host);
+        let cursor = std::mem::take(&mut self.cursor);
+        let blocks = std::mem::take(&mut self.open_blocks);
+        if !self.options.filter.keeps_device(row.device_id) {
+            self.left_out += 1;
+            self.blocks_left_out += self.drop_open();
+            return Ok(());
+        }
         devices.see(row.device_id);
-        for (mut block, begins) in self.waiting.drain(..) {
+        for (mut block, frames, begins) in self.waiting.drain(..) {
+            block.stack_id = stack_id(stacks, frames);
             if block.address.is_none() {
                 block.address = row.address.map(|address| address.wrapping_add(begins));
                 self.addresses_added += 1;
             }
             output.block(state, block)?;
         }
-        if self.cursor != row.total_size {
+        let row = Segment { stack_id: stack_id(stacks, frames), ..row };
+        if cursor != row.total_size {
             let doc = "segments whose blocks do not add up to total_size: the file was cut or changed";
             stats.add(Severity::Error, "segment_size_mismatch", Some(row.device_id), 1, doc);
         }
-        let is_one_inactive_block = self.open_blocks == 1 && self.last_state == words::INACTIVE;
-        self.open_blocks = 0;
-        self.cursor = 0;
-        self.host_count += u64::from(host);
+        let is_one_inactive_block = blocks == 1 && self.last_state == words::INACTIVE;
         self.rows.push(SegmentFacts { row, is_one_inactive_block });
         Ok(())
     }
@@ -244,7 +287,7 @@ impl Segments {
                     row.is_expandable = field::flag(state, "is_expandable", value)?;
                 }
                 Value::Text(words::FRAMES) => frames = field::frames(state, "frames", value)?,
-                Value::Text(words::BLOCKS) => blocks = Some(self.count_blocks(state, value)?),
+                Value::Text(words::BLOCKS) => blocks = Some(count_blocks(state, value)?),
                 Value::Text(other) => stats.unknown_key("segments", other),
                 _ => {}
             }
@@ -272,21 +315,11 @@ impl Segments {
         Ok((row, frames))
     }
 
-    fn count_blocks(&self, state: &State, value: Value) -> Result<u64, BadField> {
-        match value {
-            Value::EmptyList | Value::None => Ok(0),
-            Value::TakenList { kind: BLOCK, count } => Ok(count),
-            other => Err(BadField {
-                field: "blocks",
-                expected: "a list of blocks (dicts with `size` and `state`)",
-                found: super::fault::found(state, other),
-            }),
-        }
-    }
-
     /// Turns the counts into statistics.
     pub(super) fn report(&self, stats: &mut Stats) {
         let mut add = |name, value, doc| stats.add(Severity::Info, name, None, value, doc);
+        add("segments_left_out", self.left_out, "segments of other devices, left out by --device");
+        add("blocks_left_out", self.blocks_left_out, "blocks of other devices, left out by --device");
         add(
             "block_addresses_added_up",
             self.addresses_added,

@@ -7,32 +7,23 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Progress, stacks::hex};
 
-/// Bytes of the head that are kept to tell the writer.
-const HEAD: usize = 4;
-
 /// A reader that counts, hashes and reports.
 pub(super) struct Source<'a, R> {
     input: R,
     digest: Sha256,
     bytes: u64,
-    head: Vec<u8>,
     progress: &'a dyn Progress,
     events: &'a Cell<u64>,
 }
 
 impl<'a, R: Read> Source<'a, R> {
     pub(super) fn new(input: R, progress: &'a dyn Progress, events: &'a Cell<u64>) -> Self {
-        Self { input, digest: Sha256::new(), bytes: 0, head: Vec::new(), progress, events }
+        Self { input, digest: Sha256::new(), bytes: 0, progress, events }
     }
 
     /// Bytes that have passed.
     pub(super) fn passed(&self) -> u64 {
         self.bytes
-    }
-
-    /// Whether the bytes begin as only PyTorch's C++ pickler begins: it marks before it memoizes.
-    pub(super) fn is_from_cpp(&self) -> bool {
-        self.head == [0x80, 2, b'}', b'(']
     }
 
     /// SHA-256 of what has passed, in hexadecimal.
@@ -46,7 +37,6 @@ impl<R: Read> Read for Source<'_, R> {
         let count = self.input.read(buffer)?;
         let fresh = buffer.get(..count).unwrap_or_default();
         self.digest.update(fresh);
-        self.head.extend(fresh.iter().take(HEAD - self.head.len()));
         self.bytes += u64::try_from(count).unwrap_or(u64::MAX);
         self.progress.advance(self.bytes, self.events.get());
         Ok(count)

@@ -37,7 +37,7 @@ const ALL_STACKS_BYTES: u64 = 1 << 34;
 pub(super) struct Stacks {
     frame_texts: Interner,
     frames: Vec<Frame>,
-    /// Whether a file name says that torch_npu is installed.
+    /// Whether a file name says that `torch_npu` is installed.
     saw_npu_frame: bool,
     hasher: RandomState,
     numbers: HashTable<(u64, u32)>,
@@ -149,7 +149,7 @@ impl Stacks {
         self.order.len()
     }
 
-    /// Whether any frame lies in torch_npu.
+    /// Whether any frame lies in `torch_npu`.
     pub(super) fn saw_npu_frame(&self) -> bool {
         self.saw_npu_frame
     }

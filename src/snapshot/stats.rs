@@ -44,7 +44,7 @@ const MOST_NAMES: usize = 256;
 /// Collects the statistics of one import.
 #[derive(Debug, Default)]
 pub(super) struct Stats {
-    stats: BTreeMap<(String, Option<i64>), Stat>,
+    by_name: BTreeMap<(String, Option<i64>), Stat>,
     /// By table and key.
     unknown_keys: HashMap<(&'static str, u32), i64, RandomState>,
     unknown_actions: HashMap<u32, i64, RandomState>,
@@ -75,7 +75,7 @@ impl Stats {
         doc: impl Into<String>,
     ) {
         if value != 0 {
-            let stat = self.stats.entry((name.to_owned(), device)).or_insert_with(|| Stat {
+            let stat = self.by_name.entry((name.to_owned(), device)).or_insert_with(|| Stat {
                 severity,
                 value: 0,
                 doc: doc.into(),
@@ -140,7 +140,7 @@ impl Stats {
 
     /// The rows, by name and device.
     pub(super) fn rows(&self, devices: &Devices) -> Vec<ImportStat> {
-        self.stats
+        self.by_name
             .iter()
             .map(|((name, device), stat)| ImportStat {
                 name: name.clone(),
@@ -154,7 +154,7 @@ impl Stats {
 
     /// How many of the rows are no mere information.
     pub(super) fn warnings(&self) -> u64 {
-        let count = self.stats.values().filter(|stat| stat.severity != Severity::Info).count();
+        let count = self.by_name.values().filter(|stat| stat.severity != Severity::Info).count();
         u64::try_from(count).unwrap_or(u64::MAX)
     }
 }

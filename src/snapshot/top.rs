@@ -119,9 +119,8 @@ impl Import<'_> {
 
     /// Every row that was read must stand in the list it was taken for a part of.
     fn check_rows(&self, segments: u64, host_segments: u64, events: u64) -> Result<(), Fault> {
-        let read = u64::try_from(self.segments.rows.len()).unwrap_or(0);
         let read_events = u64::try_from(self.lists.device_total()).unwrap_or(0);
-        if segments + host_segments != read || events != read_events {
+        if segments + host_segments != self.segments.read || events != read_events {
             return Err(misplaced());
         }
         Ok(())
@@ -147,7 +146,7 @@ impl Import<'_> {
         Ok(total)
     }
 
-    fn read_settings(&mut self, state: &State, value: Value, top: &mut Top) -> Result<(), Fault> {
+    pub(super) fn read_settings(&mut self, state: &State, value: Value, top: &mut Top) -> Result<(), Fault> {
         let mut json = Json::new(SETTINGS_BYTES);
         match value {
             Value::None => return Ok(()),
@@ -192,7 +191,7 @@ impl Import<'_> {
     }
 
     /// The ring buffer's size and whether it overflowed, as one value or one per device.
-    fn read_overflow(&mut self, state: &State, word: u32, value: Value) {
+    pub(super) fn read_overflow(&mut self, state: &State, word: u32, value: Value) {
         let per_device = items_of(state, value).map(<[Value]>::to_vec);
         let values: Vec<(Option<i64>, Value)> = match per_device {
             Some(values) => (0_i64..).map(Some).zip(values).collect(),

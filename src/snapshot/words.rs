@@ -10,7 +10,6 @@ macro_rules! words {
         enum Position { $($name,)+ }
 
         $(
-            #[expect(clippy::as_conversions, reason = "a constant position in a short list")]
             pub(super) const $name: u32 = Position::$name as u32;
         )+
 

@@ -76,7 +76,7 @@ impl RowSink for Fanout<'_> {
 /// Decodes `source` into `targets`. On an error the targets are as they were.
 ///
 /// A Parquet folder in the place where [`Store::open`](super::Store::open) looks for it remembers which state of the
-/// file it is of; anywhere else it depends on nothing but the snapshot's bytes.
+/// file it is of, unless rows are left out; anywhere else it depends on nothing but the snapshot's bytes.
 ///
 /// # Errors
 /// The source is no snapshot, or a target cannot be written or is not npusnap's to replace.
@@ -89,7 +89,8 @@ pub fn ingest(
     targets.check(source)?;
     let staging = Staging::new(&targets.parquet)?;
     let database = targets.sqlite.map(|(path, options)| Database::create(&path, options)).transpose()?;
-    let key = if cache::is_beside(&targets.parquet, source) { Some(Key::of(source)?) } else { None };
+    let is_for_all = options.filter.is_all() && cache::is_beside(&targets.parquet, source);
+    let key = if is_for_all { Some(Key::of(source)?) } else { None };
     write(source, options, staging, database, key.as_ref(), progress)
 }
 

@@ -68,7 +68,8 @@ impl Store {
     pub fn open_with(source: &Path, cache: Cache, progress: &dyn Progress) -> Result<Self> {
         match Source::find(source)? {
             Source::Folder(dir) => Self::at(dir),
-            Source::Snapshot(path) if cache == Cache::Keep => Self::kept(&path, progress),
+            // What comes through a pipe comes once, and nothing says whether it is the same the next time.
+            Source::Snapshot(path) if cache == Cache::Keep && path.is_file() => Self::kept(&path, progress),
             Source::Snapshot(path) => Self::temporary(&path, progress),
         }
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::parquet;
 use crate::error::{Error, Result};
+use crate::snapshot::STANDARD_INPUT;
 
 /// Something that snapshots can be read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,16 +17,11 @@ pub enum Source {
     Folder(PathBuf),
 }
 
-/// First bytes of files that people have at hand and that are not pickles.
+/// First bytes of files that people have at hand and that no snapshot is in.
 const CONTAINERS: &[(&[u8], &str)] = &[
     (b"SQLite format 3\0", "a SQLite database"),
     (b"PAR1", "a single Parquet file"),
-    (b"\x1f\x8b", "compressed with gzip"),
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd"),
     (b"PK\x03\x04", "a zip archive, as `torch.save` writes it"),
-    (b"<", "HTML or XML"),
-    (b"{", "JSON or text"),
-    (b"[", "JSON or text"),
 ];
 
 impl Source {
@@ -34,9 +30,16 @@ impl Source {
     /// # Errors
     /// It cannot be read, or is a thing that this version does not read; the message names it.
     pub fn find(path: &Path) -> Result<Self> {
+        if path == Path::new(STANDARD_INPUT) {
+            return Ok(Self::Snapshot(path.to_owned()));
+        }
         let metadata = fs::metadata(path).map_err(Error::io(path, "cannot open"))?;
         if metadata.is_dir() {
             return Ok(Self::Folder(folder(path)?));
+        }
+        if !metadata.is_file() {
+            // What is read from a pipe is gone.
+            return Ok(Self::Snapshot(path.to_owned()));
         }
         let mut head = Vec::new();
         File::open(path)
@@ -44,7 +47,7 @@ impl Source {
             .map_err(Error::io(path, "cannot read"))?;
         match CONTAINERS.iter().find(|(mark, _)| head.starts_with(mark)) {
             Some((_, kind)) => Err(unreadable(path, &format!("is {kind}"))),
-            // Whether it is a pickle, and of what, the decoder says with the byte it stumbled at.
+            // Whether a snapshot is in it, and in what, the decoder says with the byte it stumbled at.
             None => Ok(Self::Snapshot(path.to_owned())),
         }
     }
@@ -81,7 +84,8 @@ fn unreadable(path: &Path, what_it_is: &str) -> Error {
     Error::Usage {
         what: format!("`{}`", path.display()),
         reason: format!(
-            "{what_it_is}; npusnap reads snapshot pickles and the `.npusnap` folders it made of them"
+            "{what_it_is}; npusnap reads snapshots (pickle, JSON or HTML, also in gzip or zstd) and the `.npusnap` \
+             folders it made of them"
         ),
     }
 }

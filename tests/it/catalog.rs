@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::process::{Command, Output};
 
-use npusnap::analysis::{DeviceOverview, ImportNote, SnapshotFacts};
+use npusnap::analysis::{DeviceOverview, FieldPresence, ImportNote, Recording, SnapshotFacts, TableCount};
 use npusnap::engine::{self, Dialect, Engine, Options, SqlMacro};
 use npusnap::schema::TABLES;
 
@@ -156,6 +156,9 @@ fn typed_rows_have_the_columns_that_relations_have() {
     engine.contract::<DeviceOverview>().unwrap();
     engine.contract::<SnapshotFacts>().unwrap();
     engine.contract::<ImportNote>().unwrap();
+    engine.contract::<TableCount>().unwrap();
+    engine.contract::<FieldPresence>().unwrap();
+    engine.contract::<Recording>().unwrap();
 }
 
 fn npusnap(arguments: &[&str]) -> Output {
@@ -183,7 +186,18 @@ fn macros_are_listed_without_the_private_ones() {
     let json: serde_json::Value = serde_json::from_str(&stdout(&["macros", "--format", "json"])).unwrap();
     let names: Vec<_> =
         json.as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["device_overview", "block_state_dist", "expansion_timeline", "top_allocations"]);
+    assert_eq!(
+        names,
+        [
+            "device_overview",
+            "block_state_dist",
+            "expansion_timeline",
+            "top_allocations",
+            "recording",
+            "field_presence",
+            "table_counts"
+        ]
+    );
     assert_eq!(json[3]["params"][0]["default"], "10");
 }
 

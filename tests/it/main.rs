@@ -7,9 +7,16 @@
     clippy::print_stderr,
     reason = "a test that cannot go on fails with what it met, and one that is skipped says so"
 )]
+#![expect(
+    clippy::format_collect,
+    clippy::from_iter_instead_of_collect,
+    reason = "a test is read for what it says; builders and expected values are written for that"
+)]
 
 mod catalog;
+mod containers;
 mod decode;
+mod info;
 mod ingest;
 mod layers;
 mod oracle;

@@ -28,6 +28,9 @@ const FILES: &[(&str, &str)] = sql_files![
     "block_state_dist",
     "expansion_timeline",
     "top_allocations",
+    "recording",
+    "field_presence",
+    "table_counts",
 ];
 
 /// A relation of `sql/`.

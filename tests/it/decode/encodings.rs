@@ -59,8 +59,10 @@ fn traces_may_come_before_segments() {
 
 #[test]
 fn the_list_of_an_event_is_found_whatever_stands_before_it() {
+    // Lists of events, and where each event is to be found: device and address.
+    type Case = (Vec<Vec<Py>>, Vec<(i64, i64)>);
     let one = |addr: i128| npu_event("alloc", addr, 512);
-    let cases: [(Vec<Vec<Py>>, Vec<(i64, i64)>); 7] = [
+    let cases: [Case; 7] = [
         (vec![vec![one(1)]], vec![(0, 1)]),
         (vec![vec![], vec![one(1)]], vec![(1, 1)]),
         (vec![vec![one(1)], vec![]], vec![(0, 1)]),

@@ -10,25 +10,25 @@ fn rows_of(graph: &Py) -> Rows {
     read(&cpython(graph, 4)).unwrap()
 }
 
-fn some(value: &str) -> Option<String> {
-    Some(value.to_owned())
+fn owned(value: &str) -> String {
+    value.to_owned()
 }
 
 #[test]
 fn every_column_of_an_event_comes_from_its_key() {
     let rows = rows_of(&everything());
     let first = |column| rows.ints("traces", column)[0];
-    assert_eq!(rows.texts("traces", "action")[0], some("segment_alloc"));
+    assert_eq!(rows.texts("traces", "action")[0], Some(owned("segment_alloc")));
     assert_eq!(first("addr"), i64::try_from(BASE).ok());
     assert_eq!(first("size"), Some(2 << 20));
     assert_eq!(first("stream"), Some(0));
     assert_eq!(first("time_us"), i64::try_from(TIME).ok());
     assert_eq!(first("pool_id_0"), Some(0));
     assert_eq!(first("device_free"), None);
-    assert_eq!(rows.texts("traces", "compile_context")[0], some("N/A"));
-    assert_eq!(rows.texts("traces", "user_metadata")[0], some(""));
+    assert_eq!(rows.texts("traces", "compile_context")[0], Some(owned("N/A")));
+    assert_eq!(rows.texts("traces", "user_metadata")[0], Some(owned("")));
     let oom = 5;
-    assert_eq!(rows.texts("traces", "action")[oom], some("oom"));
+    assert_eq!(rows.texts("traces", "action")[oom], Some(owned("oom")));
     assert_eq!(rows.ints("traces", "addr")[oom], None);
     assert_eq!(rows.ints("traces", "device_free")[oom], Some(123_456_789));
 }
@@ -90,8 +90,8 @@ fn a_line_without_a_number_is_minus_one_in_the_list_and_itself_in_the_json() {
     assert_eq!(rows.nested_frames(), ["[{name: f, filename: /app/f.py, line: -1}]"]);
     // What Python's json.dumps(frames, ensure_ascii=False, sort_keys=True) gives, and md5sum of it.
     let json = r#"[{"filename": "/app/f.py", "line": 18446744073709551615, "name": "f"}]"#;
-    assert_eq!(rows.texts("call_stacks", "frames_json"), [some(json)]);
-    assert_eq!(rows.texts("call_stacks", "stack_hash"), [some("93895f2905eab444cf648444c8765f3c")]);
+    assert_eq!(rows.texts("call_stacks", "frames_json"), [Some(owned(json))]);
+    assert_eq!(rows.texts("call_stacks", "stack_hash"), [Some(owned("93895f2905eab444cf648444c8765f3c"))]);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn frames_keep_their_extra_keys_in_the_json() {
         r#""fx_node_target": "a\"b\\", "line": 3, "name": "f"}, "#,
         r#"{"filename": "/app/f.py", "line": 3, "name": "f"}]"#
     );
-    assert_eq!(rows.texts("call_stacks", "frames_json"), [some(json)]);
+    assert_eq!(rows.texts("call_stacks", "frames_json"), [Some(owned(json))]);
 }
 
 #[test]
@@ -161,9 +161,12 @@ fn unknown_actions_and_states_are_kept() {
         ]],
     );
     let rows = rows_of(&graph);
-    assert_eq!(rows.texts("traces", "action"), [some("teleport"), some("user_defined"), some("annotate")]);
+    assert_eq!(
+        rows.texts("traces", "action"),
+        [Some(owned("teleport")), Some(owned("user_defined")), Some(owned("annotate"))]
+    );
     assert_eq!(rows.ints("traces", "size")[0], None);
-    assert_eq!(rows.texts("blocks", "state"), [some("melted"), some("active_pending_free")]);
+    assert_eq!(rows.texts("blocks", "state"), [Some(owned("melted")), Some(owned("active_pending_free"))]);
     assert_eq!(rows.stat("unknown_action:teleport"), Some(1));
     assert_eq!(rows.stat("unknown_state:melted"), Some(1));
     assert_eq!(rows.stat("state_renamed"), Some(1));
@@ -183,7 +186,7 @@ fn settings_are_json_with_the_unlimited_split_size() {
         r#"{"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:False", "expandable_segments": false, "#,
         r#""garbage_collection_threshold": 0.8, "max_split_size": -1, "roundup_power2_divisions": {"1": 0, "64": 4}}"#
     );
-    assert_eq!(rows_of(&everything()).texts("snapshot", "allocator_settings"), [some(json)]);
+    assert_eq!(rows_of(&everything()).texts("snapshot", "allocator_settings"), [Some(owned(json))]);
 }
 
 #[test]

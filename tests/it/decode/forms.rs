@@ -8,10 +8,6 @@ fn rows_of(graph: &Py) -> Rows {
     read(&cpython(graph, 4)).unwrap()
 }
 
-fn some(value: &str) -> Option<String> {
-    Some(value.to_owned())
-}
-
 fn dialect(rows: &Rows) -> [String; 4] {
     let text = |table, column| rows.texts(table, column).into_iter().flatten().next().unwrap_or_default();
     [
@@ -73,7 +69,7 @@ fn blocks_of_torch_1_13_get_their_address_frames_and_size_from_what_there_is() {
     }
 }
 
-/// A history that begins with workspace triplets of two streams, as torch_npu writes it.
+/// A history that begins with workspace triplets of two streams, as `torch_npu` writes it.
 fn workspace_trace() -> Vec<Py> {
     let triplet = |addr: i128, size: i128| {
         ["workspace_snapshot", "segment_alloc", "alloc"].map(|action| npu_event(action, addr, size))
@@ -194,7 +190,7 @@ fn annotations_find_the_last_event_before_them() {
             [Some(1), Some(1), Some(1), Some(1), Some(1), Some(2), None]
         );
         assert_eq!(rows.stat("annotations_without_device"), Some(1));
-        assert_eq!(rows.texts("annotations", "stage")[0], some("START"));
+        assert_eq!(rows.texts("annotations", "stage")[0], Some("START".to_owned()));
     }
 }
 
@@ -205,7 +201,7 @@ fn the_producer_is_told_from_the_fields() {
     let full = event("alloc", 1, 1, &frames);
     let no_pool = full.without("pool_id");
     let cases = [
-        (with(full.clone()), "cuda", "torch >= 2.12, CPython pickle", "CUDA-GPU"),
+        (with(full), "cuda", "torch >= 2.12, CPython pickle", "CUDA-GPU"),
         (with(no_pool.clone()), "cuda", "torch >= 2.10, CPython pickle", "CUDA-GPU"),
         (with(no_pool.without("user_metadata")), "cuda", "torch >= 2.8, CPython pickle", "CUDA-GPU"),
         (
@@ -243,4 +239,43 @@ fn an_empty_snapshot_is_one() {
     assert_eq!((rows.summary.segments, rows.summary.events), (0, 0));
     assert_eq!(rows.stat("device_type_guessed"), Some(1));
     assert_eq!(rows.stat("replay_not_run"), Some(1));
+}
+
+#[test]
+fn rows_that_a_script_shares_are_read_as_often_as_they_stand_there() {
+    let frames = stack("f", 2);
+    let one = event("alloc", BASE, 500, &frames);
+    let two = npu_event("free_requested", BASE, 500);
+    let blocks = segment(0, BASE, &[(512, "inactive"), (256, "inactive")], &frames);
+    let shared = [blocks.clone(), blocks.with("device", int(3)), blocks];
+    let trace = list([one.clone(), two.clone(), one.clone()]);
+    let graph =
+        dict([("segments", list(shared)), ("device_traces", list([trace.clone(), list([two]), trace]))])
+            .with("host_traces", list([one.clone(), one]))
+            .with("external_annotations", list(vec![dict([("name", text("n")), ("device", int(0))]); 2]));
+    let expected = |bytes: &[u8]| {
+        let rows = read(bytes).unwrap();
+        let summary = &rows.summary;
+        assert_eq!((summary.segments, summary.blocks, summary.events), (3, 6, 9));
+        rows
+    };
+    let first = expected(&cpython(&graph, 4));
+    assert_eq!(first.ints("blocks", "segment_id"), [1, 1, 2, 2, 3, 3].map(Some));
+    assert_eq!(first.ints("traces", "trace_index"), [0, 1, 2, 0, 0, 1, 2, 0, 1].map(Some));
+    assert_eq!(first.ints("devices", "device_index"), [0, 1, 2, 3, -1].map(Some));
+    assert_eq!(first.ints("annotations", "device_id"), [Some(1), Some(1)]);
+    for bytes in [cpython(&graph, 0), cpython(&graph, 1), cpython(&graph, 2), cpp(&graph)] {
+        assert_eq!(expected(&bytes).listing(), first.listing());
+    }
+    let segment = segment(0, BASE, &[(512, "inactive")], &list([]));
+    assert_eq!(rows_of(&list([segment.clone(), segment])).summary.segments, 2);
+}
+
+#[test]
+fn lists_and_dicts_made_of_what_stands_on_the_stack_are_read() {
+    // (d with its items, (l with its items: pickle's oldest way, which CPython no longer writes.
+    let bytes = b"(Vsegments\n(lVdevice_traces\n(((Vaction\nValloc\nVaddr\nI5\nVsize\nI7\ndlld.";
+    let rows = read(bytes).unwrap();
+    assert_eq!(rows.ints("traces", "addr"), [Some(5)]);
+    assert_eq!(rows.ints("traces", "size"), [Some(7)]);
 }

@@ -20,13 +20,8 @@ fn an_empty_file_is_said_to_be_empty() {
 
 #[test]
 fn other_files_are_called_what_they_are() {
-    let cases: [(&[u8], Lookalike); 9] = [
-        (b"\x1f\x8b\x08\0\0\0\0\0", Lookalike::Gzip),
-        (b"\x28\xb5\x2f\xfd\x24\0\0\0", Lookalike::Zstd),
+    let cases: [(&[u8], Lookalike); 4] = [
         (b"PK\x03\x04\x14\0\0\0", Lookalike::Zip),
-        (b"{\"segments\": []}", Lookalike::Json),
-        (b"  [1, 2]", Lookalike::Json),
-        (b"<!DOCTYPE html><html>", Lookalike::Html),
         (b"SQLite format 3\0\x10\0", Lookalike::Sqlite),
         (b"PAR1\x15\x04", Lookalike::Parquet),
         (b"This is a log file\nwith lines\n", Lookalike::Text),

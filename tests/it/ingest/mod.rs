@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use npusnap::schema::TABLES;
+use npusnap::schema::{TABLES, VERSION};
 use npusnap::store::{Cache, Silent, Store};
 use rusqlite::Connection;
 use tempfile::{TempDir, tempdir};
@@ -370,7 +370,7 @@ fn a_cached_store_of_another_version_or_with_a_table_missing_is_made_again() {
     let first = identity(&Store::open(&source).unwrap());
     let key = dir.path().join("a.npusnap/source.json");
     let text = fs::read_to_string(&key).unwrap();
-    fs::write(&key, text.replace("\"schema_version\":1", "\"schema_version\":0")).unwrap();
+    fs::write(&key, text.replace(&format!("\"schema_version\":{VERSION}"), "\"schema_version\":0")).unwrap();
     let second = identity(&Store::open(&source).unwrap());
     assert_ne!(second, first);
 
@@ -387,11 +387,12 @@ fn a_store_of_another_version_is_refused() {
     // Behind the key stands its value: one byte, the digit.
     let key = b"npusnap.schema_version\x18\x01";
     let at = bytes.windows(key.len()).position(|window| window == key).unwrap() + key.len();
-    assert_eq!(bytes[at], b'1');
+    assert_eq!(char::from(bytes[at]).to_string(), VERSION.to_string());
     bytes[at] = b'7';
     fs::write(&path, bytes).unwrap();
     let error = Store::open(&dir.path().join("a.npusnap")).unwrap_err();
-    assert!(error.to_string().contains("has table version 7, this npusnap reads version 1"), "{error}");
+    let expected = format!("has table version 7, this npusnap reads version {VERSION}");
+    assert!(error.to_string().contains(&expected), "{error}");
     assert!(error.hint().unwrap().contains("npusnap ingest"));
     succeeds(&ingest(&[&source]));
     assert!(Store::open(&dir.path().join("a.npusnap")).is_ok());

@@ -86,6 +86,18 @@ fn an_unknown_name_brings_its_place_and_the_nearest() {
 }
 
 #[test]
+fn standard_input_is_one_thing_at_most() {
+    for (arguments, things) in [
+        (&["-", "SELECT 1", "--ref", "-"][..], "both snapshots"),
+        (&["-", "-f", "-"], "both the snapshot and the query"),
+        (&["x.pickle", "-", "--ref", "-"], "both the snapshot and the query"),
+    ] {
+        let said = refused(npusnap(&["sql"]).args(arguments).output().unwrap());
+        assert!(said.starts_with(&format!("error: standard input: cannot be {things}; ")), "{said}");
+    }
+}
+
+#[test]
 fn a_text_that_is_no_query_is_marked_where_it_stops_to_be_one() {
     let (_place, dir) = store(ROWS);
     for (query, message) in [

@@ -357,21 +357,22 @@ fn a_store_is_opened_in_place_and_a_folder_with_one_store_is_that_store() {
 fn what_is_no_snapshot_is_named_for_what_it_is() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("misleading.pickle");
-    let heads: [(&[u8], &str); 6] = [
-        (b"SQLite format 3\0....", "SQLite"),
-        (b"\x1f\x8b\x08", "gzip"),
-        (b"\x28\xb5\x2f\xfd", "zstd"),
-        (b"PK\x03\x04", "zip"),
-        (b"<!DOCTYPE html>", "HTML"),
-        (b"{\"segments\": []}", "JSON"),
-    ];
+    let heads: [(&[u8], &str); 2] = [(b"SQLite format 3\0....", "SQLite"), (b"PK\x03\x04", "zip")];
     for (head, kind) in heads {
         fs::write(&path, head).unwrap();
         let error = Source::find(&path).unwrap_err().to_string();
         assert!(error.contains(kind) && error.contains("npusnap reads"), "{error}");
     }
-    fs::write(&path, b"\x80\x04N.").unwrap();
-    assert_eq!(Source::find(&path).unwrap(), Source::Snapshot(path));
+    for head in [
+        b"\x80\x04N.".as_slice(),
+        b"\x1f\x8b\x08",
+        b"\x28\xb5\x2f\xfd",
+        b"<!DOCTYPE html>",
+        b"{\"segments\": []}",
+    ] {
+        fs::write(&path, head).unwrap();
+        assert_eq!(Source::find(&path).unwrap(), Source::Snapshot(path.clone()));
+    }
     assert!(Source::find(&dir.path().join("missing")).is_err());
     let error = Source::find(dir.path()).unwrap_err().to_string();
     assert!(error.contains("without `snapshot.parquet`"), "{error}");

@@ -92,6 +92,7 @@ pub(super) fn sample(events: i64) -> Batches {
         form: "dict".to_owned(),
         producer: "by hand".to_owned(),
         protocol: Some(4),
+        container: "pickle".to_owned(),
         trace_lists: Some(2),
         event_count: 2 * events,
         segment_count: 150,

@@ -1,5 +1,5 @@
 //! What the decoder's tests are built from: a pickle writer of their own, and a sink that keeps the rows.
 
-pub mod pickler;
-pub mod rows;
-pub mod snapshots;
+pub(crate) mod pickler;
+pub(crate) mod rows;
+pub(crate) mod snapshots;

@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 /// A Python object. Clones are the same object.
 #[derive(Debug, Clone)]
-pub enum Py {
+pub(crate) enum Py {
     None,
     Bool(bool),
     Int(i128),
@@ -19,43 +19,43 @@ pub enum Py {
     Dict(Rc<Vec<(Py, Py)>>),
 }
 
-pub fn int(value: impl Into<i128>) -> Py {
+pub(crate) fn int(value: impl Into<i128>) -> Py {
     Py::Int(value.into())
 }
 
-pub fn text(value: &str) -> Py {
+pub(crate) fn text(value: &str) -> Py {
     Py::Str(Rc::new(value.as_bytes().to_vec()))
 }
 
-pub fn list(items: impl IntoIterator<Item = Py>) -> Py {
+pub(crate) fn list(items: impl IntoIterator<Item = Py>) -> Py {
     Py::List(Rc::new(items.into_iter().collect()))
 }
 
-pub fn tuple(items: impl IntoIterator<Item = Py>) -> Py {
+pub(crate) fn tuple(items: impl IntoIterator<Item = Py>) -> Py {
     Py::Tuple(Rc::new(items.into_iter().collect()))
 }
 
-pub fn dict<'a>(items: impl IntoIterator<Item = (&'a str, Py)>) -> Py {
+pub(crate) fn dict<'a>(items: impl IntoIterator<Item = (&'a str, Py)>) -> Py {
     Py::Dict(Rc::new(items.into_iter().map(|(key, value)| (text(key), value)).collect()))
 }
 
 impl Py {
     /// The dict with a key set, or added at the end.
-    pub fn with(&self, key: &str, value: Py) -> Py {
+    pub(crate) fn with(&self, key: &str, value: Py) -> Py {
         let mut items = self.without(key).items();
         items.push((text(key), value));
         Py::Dict(Rc::new(items))
     }
 
     /// The dict without a key.
-    pub fn without(&self, key: &str) -> Py {
+    pub(crate) fn without(&self, key: &str) -> Py {
         let items = self.items().into_iter();
         let keep = |name: &Py| !matches!(name, Py::Str(text) if text.as_slice() == key.as_bytes());
         Py::Dict(Rc::new(items.filter(|(name, _)| keep(name)).collect()))
     }
 
     /// The dict with its keys in reverse order.
-    pub fn reversed(&self) -> Py {
+    pub(crate) fn reversed(&self) -> Py {
         Py::Dict(Rc::new(self.items().into_iter().rev().collect()))
     }
 
@@ -94,12 +94,12 @@ struct Writer {
 }
 
 /// A pickle as CPython's `pickle.dumps(object, protocol)` writes it, FRAME placement apart.
-pub fn cpython(object: &Py, protocol: u8) -> Vec<u8> {
+pub(crate) fn cpython(object: &Py, protocol: u8) -> Vec<u8> {
     write_cpython(object, protocol, None)
 }
 
 /// The same in protocol 4, with a FRAME between any two opcodes now and then.
-pub fn cpython_with_frames(object: &Py, frame_every: usize) -> Vec<u8> {
+pub(crate) fn cpython_with_frames(object: &Py, frame_every: usize) -> Vec<u8> {
     write_cpython(object, 4, Some(frame_every))
 }
 
@@ -253,7 +253,9 @@ impl Writer {
                 self.op(b"a");
             } else {
                 self.op(b"(");
-                batch.iter().for_each(|item| self.object(item));
+                for item in batch {
+                    self.object(item);
+                }
                 self.op(b"e");
             }
         }
@@ -281,7 +283,9 @@ impl Writer {
         if !short {
             self.op(b"(");
         }
-        items.iter().for_each(|item| self.object(item));
+        for item in items {
+            self.object(item);
+        }
         match items.len() {
             1 if short => self.op(&[0x85]),
             2 if short => self.op(&[0x86]),
@@ -292,7 +296,7 @@ impl Writer {
 }
 
 /// A pickle as PyTorch's C++ pickler writes it.
-pub fn cpp(object: &Py) -> Vec<u8> {
+pub(crate) fn cpp(object: &Py) -> Vec<u8> {
     let mut out = vec![0x80, 2];
     write_cpp(object, &mut out, &mut HashMap::new());
     out.push(b'.');
@@ -326,7 +330,9 @@ fn write_cpp(object: &Py, out: &mut Vec<u8>, memo: &mut HashMap<Identity, usize>
         }
         Py::List(items) => {
             out.extend(b"](");
-            items.iter().for_each(|item| write_cpp(item, out, memo));
+            for item in items.iter() {
+                write_cpp(item, out, memo);
+            }
             out.push(b'e');
             Rc::strong_count(items) > 1
         }
@@ -341,7 +347,9 @@ fn write_cpp(object: &Py, out: &mut Vec<u8>, memo: &mut HashMap<Identity, usize>
         }
         Py::Tuple(items) => {
             assert_eq!(items.len(), 2, "the C++ writer has pairs only");
-            items.iter().for_each(|item| write_cpp(item, out, memo));
+            for item in items.iter() {
+                write_cpp(item, out, memo);
+            }
             out.push(0x86);
             false
         }

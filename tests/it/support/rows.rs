@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, DictionaryArray, Int64Array, StringArray};
 use arrow::compute::cast;
@@ -15,9 +16,9 @@ use npusnap::snapshot::{Options, Progress, RowSink, Summary, read_from};
 
 /// All rows of an import.
 #[derive(Default)]
-pub struct Rows {
+pub(crate) struct Rows {
     tables: BTreeMap<&'static str, Vec<RecordBatch>>,
-    pub summary: Summary,
+    pub(crate) summary: Summary,
 }
 
 impl std::fmt::Debug for Rows {
@@ -41,9 +42,9 @@ impl Progress for Silent {
 }
 
 /// Reads a snapshot from memory, in both ways, which have to agree in everything.
-pub fn read(bytes: &[u8]) -> Result<Rows> {
+pub(crate) fn read(bytes: &[u8]) -> Result<Rows> {
     let fast = read_with(bytes, &Options::default());
-    let plain = read_with(bytes, &Options { plain_loop: true });
+    let plain = read_with(bytes, &Options { plain_loop: true, ..Options::default() });
     match (&fast, &plain) {
         (Ok(fast), Ok(plain)) => assert_eq!(fast.listing(), plain.listing(), "both ways give the same rows"),
         (Err(fast), Err(plain)) => assert_eq!(told(fast), told(plain), "both ways give the same error"),
@@ -57,14 +58,15 @@ fn told(error: &Error) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(source) = cause {
-        text += &format!(": {source}");
+        text.push_str(": ");
+        text.push_str(&source.to_string());
         cause = source.source();
     }
     text
 }
 
 /// Reads a snapshot from memory with options.
-pub fn read_with(bytes: &[u8], options: &Options) -> Result<Rows> {
+pub(crate) fn read_with(bytes: &[u8], options: &Options) -> Result<Rows> {
     let mut rows = Rows::default();
     let length = u64::try_from(bytes.len()).ok();
     let summary = read_from(bytes, length, Path::new("test.pickle"), options, &mut rows, &Silent)?;
@@ -73,7 +75,7 @@ pub fn read_with(bytes: &[u8], options: &Options) -> Result<Rows> {
 }
 
 /// The pickle error that reading ends with.
-pub fn pickle_error(bytes: &[u8]) -> PickleError {
+pub(crate) fn pickle_error(bytes: &[u8]) -> PickleError {
     match read(bytes) {
         Err(Error::Pickle { source, .. }) => source,
         other => panic!("expected a pickle error, got {other:?}"),
@@ -81,7 +83,7 @@ pub fn pickle_error(bytes: &[u8]) -> PickleError {
 }
 
 /// Path, expectation and finding of the shape error that reading ends with.
-pub fn shape_error(bytes: &[u8]) -> (String, String, String) {
+pub(crate) fn shape_error(bytes: &[u8]) -> (String, String, String) {
     match read(bytes) {
         Err(Error::Shape { at, expected, found, .. }) => (at, expected, found),
         other => panic!("expected a shape error, got {other:?}"),
@@ -91,17 +93,17 @@ pub fn shape_error(bytes: &[u8]) -> (String, String, String) {
 impl Rows {
     fn column(&self, table: &str, column: &str) -> Vec<arrow::array::ArrayRef> {
         let batches = self.tables.get(table).map(Vec::as_slice).unwrap_or_default();
-        batches.iter().map(|batch| batch.column_by_name(column).unwrap().clone()).collect()
+        batches.iter().map(|batch| batch.column_by_name(column).unwrap()).map(Arc::clone).collect()
     }
 
     /// An integer column.
-    pub fn ints(&self, table: &str, column: &str) -> Vec<Option<i64>> {
+    pub(crate) fn ints(&self, table: &str, column: &str) -> Vec<Option<i64>> {
         let arrays = self.column(table, column);
         arrays.iter().flat_map(|array| array.as_any().downcast_ref::<Int64Array>().unwrap().iter()).collect()
     }
 
     /// A text column, interned or not.
-    pub fn texts(&self, table: &str, column: &str) -> Vec<Option<String>> {
+    pub(crate) fn texts(&self, table: &str, column: &str) -> Vec<Option<String>> {
         let mut values = Vec::new();
         for array in self.column(table, column) {
             let plain = match array.as_any().downcast_ref::<DictionaryArray<Int32Type>>() {
@@ -115,13 +117,13 @@ impl Rows {
     }
 
     /// The frames of every stack as (name, filename, line), one line of text each.
-    pub fn nested_frames(&self) -> Vec<String> {
+    pub(crate) fn nested_frames(&self) -> Vec<String> {
         let arrays = self.column("call_stacks", "frames");
-        arrays.iter().flat_map(|array| shown(array)).collect()
+        arrays.iter().flat_map(shown).collect()
     }
 
     /// Value of a statistic, all devices together.
-    pub fn stat(&self, name: &str) -> Option<i64> {
+    pub(crate) fn stat(&self, name: &str) -> Option<i64> {
         let names = self.texts("import_stats", "name");
         let values = self.ints("import_stats", "value");
         let found: Vec<i64> = names
@@ -134,7 +136,7 @@ impl Rows {
     }
 
     /// Every row of every table as text; `snapshot` without what differs between two encodings of the same graph.
-    pub fn listing(&self) -> Vec<String> {
+    pub(crate) fn listing(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for (table, batches) in &self.tables {
             for batch in batches {

@@ -2,26 +2,26 @@
 
 use super::pickler::{Py, dict, int, list, text, tuple};
 
-pub const GIB: i128 = 1 << 30;
+pub(crate) const GIB: i128 = 1 << 30;
 /// An address as CUDA hands it out: 47 bits.
-pub const BASE: i128 = 0x7f8a_0000_0000;
+pub(crate) const BASE: i128 = 0x7f8a_0000_0000;
 /// A time as PyTorch writes it: microseconds since the Unix epoch.
-pub const TIME: i128 = 1_713_558_427_168_556;
+pub(crate) const TIME: i128 = 1_713_558_427_168_556;
 
-pub fn frame(name: &str, line: i128) -> Py {
+pub(crate) fn frame(name: &str, line: i128) -> Py {
     dict([("name", text(name)), ("filename", text(&format!("/app/{name}.py"))), ("line", int(line))])
 }
 
 /// A stack of distinct frames.
-pub fn stack(name: &str, depth: usize) -> Py {
+pub(crate) fn stack(name: &str, depth: usize) -> Py {
     list((0..depth).map(|level| frame(&format!("{name}{level}"), i128::try_from(level).unwrap() + 1)))
 }
 
-pub fn pool(first: i128, second: i128) -> Py {
+pub(crate) fn pool(first: i128, second: i128) -> Py {
     tuple([int(first), int(second)])
 }
 
-pub fn block(address: i128, size: i128, state: &str, frames: Py) -> Py {
+pub(crate) fn block(address: i128, size: i128, state: &str, frames: Py) -> Py {
     dict([
         ("address", int(address)),
         ("size", int(size)),
@@ -31,7 +31,7 @@ pub fn block(address: i128, size: i128, state: &str, frames: Py) -> Py {
     ])
 }
 
-pub fn segment(device: i128, address: i128, blocks: &[(i128, &str)], frames: &Py) -> Py {
+pub(crate) fn segment(device: i128, address: i128, blocks: &[(i128, &str)], frames: &Py) -> Py {
     let total: i128 = blocks.iter().map(|(size, _)| size).sum();
     let mut at = address;
     let mut rows = Vec::new();
@@ -56,7 +56,7 @@ pub fn segment(device: i128, address: i128, blocks: &[(i128, &str)], frames: &Py
 }
 
 /// An event as torch 2.12 writes it.
-pub fn event(action: &str, addr: i128, size: i128, frames: &Py) -> Py {
+pub(crate) fn event(action: &str, addr: i128, size: i128, frames: &Py) -> Py {
     dict([
         ("action", text(action)),
         ("addr", int(addr)),
@@ -70,17 +70,20 @@ pub fn event(action: &str, addr: i128, size: i128, frames: &Py) -> Py {
     ])
 }
 
-/// An event as torch_npu writes it.
-pub fn npu_event(action: &str, addr: i128, size: i128) -> Py {
+/// An event as `torch_npu` writes it.
+pub(crate) fn npu_event(action: &str, addr: i128, size: i128) -> Py {
     dict([("action", text(action)), ("addr", int(addr)), ("size", int(size)), ("stream", int(BASE))])
 }
 
-pub fn snapshot(segments: impl IntoIterator<Item = Py>, traces: impl IntoIterator<Item = Vec<Py>>) -> Py {
+pub(crate) fn snapshot(
+    segments: impl IntoIterator<Item = Py>,
+    traces: impl IntoIterator<Item = Vec<Py>>,
+) -> Py {
     dict([("segments", list(segments)), ("device_traces", list(traces.into_iter().map(list)))])
 }
 
 /// Two devices with history, one without, shared stacks, every key of torch 2.14.
-pub fn everything() -> Py {
+pub(crate) fn everything() -> Py {
     let shared = stack("shared", 3);
     let other = stack("other", 2);
     let empty = list([]);

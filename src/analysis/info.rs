@@ -1,0 +1,327 @@
+//! Info: what a snapshot holds, what it lacks, what each absence costs, and how to record a better one.
+
+use serde_json::{Value, json};
+
+use super::facts::SnapshotFacts;
+use super::info_words::{Field, advice, history};
+use super::language::Text;
+use super::outcome::{Cell, Figure, Quantity, TableFigure};
+use crate::engine::{Engine, row};
+use crate::error::Result;
+
+row! {
+    /// Rows of a table.
+    pub struct TableCount from "table_counts" {
+        /// The table.
+        table_name: String,
+        /// Its rows.
+        row_count: i64,
+    }
+}
+
+row! {
+    /// How many rows have a field.
+    pub struct FieldPresence from "field_presence" {
+        /// `events`, `segments`, `blocks` or `snapshot`.
+        part: String,
+        /// Column of the part's table.
+        field: String,
+        /// Rows of the part.
+        row_count: i64,
+        /// Rows that have the field.
+        present_count: i64,
+    }
+}
+
+row! {
+    /// What was recorded of a device.
+    pub struct Recording from "recording" {
+        /// Device number in the snapshot; -1 is pinned host memory.
+        device_index: i64,
+        /// Events.
+        event_count: i64,
+        /// Events with a call stack.
+        stack_count: i64,
+        /// Addresses whose first event is a free.
+        first_free_count: i64,
+        /// Events the ring buffer can hold.
+        max_entries: Option<i64>,
+        /// More than 0 where the snapshot says that the ring buffer overflowed.
+        overflow_count: Option<i64>,
+        /// Events left out when the snapshot was read.
+        left_out_count: i64,
+        /// Bytes in active blocks.
+        active_bytes: i64,
+        /// Bytes in active blocks with a call stack.
+        active_stack_bytes: i64,
+    }
+}
+
+/// Whether the events of a device go back to the beginning of its recording.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum History {
+    /// There are no events.
+    Never,
+    /// There is one event, the last one: `enabled='state'`, or a ring buffer of one entry.
+    OneEntry,
+    /// The snapshot says that the oldest events are lost.
+    Overflowed,
+    /// Memory was freed whose allocation is not among the events: overflowed, or recorded from later on.
+    Incomplete,
+    /// The ring buffer has room left.
+    Whole,
+    /// Nothing tells.
+    Unknown,
+}
+
+impl History {
+    /// The name that JSON uses.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Never => "never_enabled",
+            Self::OneEntry => "one_entry",
+            Self::Overflowed => "overflowed",
+            Self::Incomplete => "overflowed_or_late",
+            Self::Whole => "not_overflowed",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl Recording {
+    /// What the numbers say about the beginning of the recording.
+    #[must_use]
+    pub fn history(&self) -> History {
+        let seen = self.event_count.saturating_add(self.left_out_count);
+        match (seen, self.overflow_count, self.max_entries) {
+            (0, ..) => History::Never,
+            (_, Some(1..), _) => History::Overflowed,
+            (1, ..) => History::OneEntry,
+            // A larger ring buffer than there are events is whole, however late it was switched on.
+            (_, _, Some(most)) if seen < most && self.first_free_count == 0 => History::Whole,
+            _ if self.first_free_count > 0 => History::Incomplete,
+            _ => History::Unknown,
+        }
+    }
+
+    fn stack_ratio(&self) -> Option<f64> {
+        ratio(self.active_stack_bytes, self.active_bytes)
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "device_index": self.device_index,
+            "event_count": self.event_count,
+            "events_left_out": self.left_out_count,
+            "events_without_stack": self.event_count - self.stack_count,
+            "history": self.history().name(),
+            "first_free_count": self.first_free_count,
+            "max_entries": self.max_entries,
+            "active_bytes": self.active_bytes,
+            "active_stack_bytes": self.active_stack_bytes,
+            "active_stack_ratio": self.stack_ratio(),
+        })
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        vec![
+            Cell::Text(Text::same(self.device_index.to_string())),
+            Cell::Quantity(Quantity::Count(self.event_count)),
+            Cell::Quantity(Quantity::Count(self.event_count - self.stack_count)),
+            Cell::Quantity(Quantity::Bytes(Some(self.active_bytes))),
+            Cell::Quantity(Quantity::Ratio(self.stack_ratio())),
+            Cell::Text(history(self.history(), self.first_free_count)),
+        ]
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::as_conversions,
+    reason = "a share for show; 53 bits are enough"
+)]
+fn ratio(part: i64, whole: i64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// What a snapshot holds and lacks.
+#[derive(Debug)]
+pub struct Info {
+    snapshot: Option<SnapshotFacts>,
+    tables: Vec<TableCount>,
+    fields: Vec<FieldPresence>,
+    recordings: Vec<Recording>,
+}
+
+impl Info {
+    /// Looks into a store.
+    ///
+    /// # Errors
+    /// A relation failed.
+    pub fn read(engine: &Engine) -> Result<Self> {
+        Ok(Self {
+            snapshot: SnapshotFacts::read(engine)?,
+            tables: engine.rows(&[])?,
+            fields: engine.rows(&[])?,
+            recordings: engine.rows(&[])?,
+        })
+    }
+
+    /// The snapshot it speaks of.
+    #[must_use]
+    pub fn snapshot(&self) -> Option<&SnapshotFacts> {
+        self.snapshot.as_ref()
+    }
+
+    /// How to record what is missing, in one line.
+    #[must_use]
+    pub fn advice(&self) -> Text {
+        let is_npu = self.snapshot.as_ref().is_some_and(SnapshotFacts::is_npu);
+        let devices = || self.recordings.iter().filter(|recording| recording.device_index >= 0);
+        let worst = devices().map(Recording::history).min_by_key(|history| match history {
+            History::Never => 0,
+            History::OneEntry => 1,
+            History::Overflowed => 2,
+            History::Incomplete => 3,
+            History::Unknown => 4,
+            History::Whole => 5,
+        });
+        let unexplained = devices().any(|recording| recording.active_stack_bytes < recording.active_bytes);
+        advice(is_npu, worst.unwrap_or(History::Never), unexplained)
+    }
+
+    fn known_fields(&self) -> impl Iterator<Item = (&FieldPresence, Field)> {
+        self.fields.iter().filter_map(|presence| {
+            Field::find(&presence.part, &presence.field).map(|field| (presence, field))
+        })
+    }
+
+    /// The answer as an object.
+    #[must_use]
+    pub fn json(&self, lang: super::Lang) -> Value {
+        let fields: Vec<Value> = self
+            .known_fields()
+            .map(|(presence, field)| {
+                let cost = field.cost(presence.row_count, presence.present_count);
+                json!({
+                    "part": presence.part,
+                    "field": presence.field,
+                    "row_count": presence.row_count,
+                    "present_count": presence.present_count,
+                    "cost": cost.map(|cost| cost.get(lang).to_owned()),
+                })
+            })
+            .collect();
+        let tables: serde_json::Map<String, Value> =
+            self.tables.iter().map(|table| (table.table_name.clone(), json!(table.row_count))).collect();
+        json!({
+            "tables": tables,
+            "devices": self.recordings.iter().map(Recording::json).collect::<Vec<_>>(),
+            "fields": fields,
+            "advice": self.advice().get(lang),
+        })
+    }
+
+    /// What to show a person.
+    #[must_use]
+    pub fn figures(&self) -> Vec<Figure> {
+        let mut figures = Vec::new();
+        if let Some(snapshot) = &self.snapshot {
+            let (container, format) = (snapshot.container(), snapshot.format());
+            figures.push(Figure::Note(Text::new(
+                format!("Container {container}; format {format}"),
+                format!("容器 {container}；格式 {format}"),
+            )));
+        }
+        figures.push(Figure::Table(self.recording_table()));
+        figures.push(Figure::Table(self.field_table()));
+        figures.push(Figure::Table(self.count_table()));
+        figures.push(Figure::Note(self.advice()));
+        figures
+    }
+
+    fn recording_table(&self) -> TableFigure {
+        TableFigure {
+            title: Text::new("Recording", "记录情况"),
+            headings: vec![
+                Text::new("device", "设备"),
+                Text::new("events", "事件数"),
+                Text::new("without stack", "无调用栈"),
+                Text::new("active", "活跃内存"),
+                Text::new("with stack", "有栈占比"),
+                Text::new("history", "历史"),
+            ],
+            rows: self.recordings.iter().map(Recording::cells).collect(),
+        }
+    }
+
+    fn field_table(&self) -> TableFigure {
+        let rows = self.known_fields().map(|(presence, field)| {
+            let cost = field.cost(presence.row_count, presence.present_count);
+            vec![
+                Cell::Text(Text::same(format!("{}.{}", presence.part, presence.field))),
+                Cell::Quantity(Quantity::Ratio(ratio(presence.present_count, presence.row_count))),
+                Cell::Text(cost.unwrap_or_else(|| Text::same(""))),
+            ]
+        });
+        TableFigure {
+            title: Text::new("Fields", "字段"),
+            headings: vec![
+                Text::new("field", "字段"),
+                Text::new("rows with it", "具备占比"),
+                Text::new("what its absence costs", "缺失的代价"),
+            ],
+            rows: rows.collect(),
+        }
+    }
+
+    fn count_table(&self) -> TableFigure {
+        let rows = self.tables.iter().map(|table| {
+            vec![
+                Cell::Text(Text::same(table.table_name.clone())),
+                Cell::Quantity(Quantity::Count(table.row_count)),
+            ]
+        });
+        TableFigure {
+            title: Text::new("Tables", "表"),
+            headings: vec![Text::new("table", "表"), Text::new("rows", "行数")],
+            rows: rows.collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recording(events: i64, first_frees: i64, most: Option<i64>, overflowed: Option<i64>) -> Recording {
+        Recording {
+            device_index: 0,
+            event_count: events,
+            stack_count: 0,
+            first_free_count: first_frees,
+            max_entries: most,
+            overflow_count: overflowed,
+            left_out_count: 0,
+            active_bytes: 0,
+            active_stack_bytes: 0,
+        }
+    }
+
+    #[test]
+    fn the_beginning_of_a_recording_is_known_unknown_or_lost() {
+        for (recording, expected) in [
+            (recording(0, 0, None, None), History::Never),
+            (recording(1, 0, None, None), History::OneEntry),
+            (recording(9, 0, Some(9), Some(1)), History::Overflowed),
+            (recording(9, 2, None, None), History::Incomplete),
+            (recording(9, 2, Some(100), None), History::Incomplete),
+            (recording(9, 0, Some(100), None), History::Whole),
+            (recording(9, 0, Some(9), None), History::Unknown),
+            (recording(9, 0, None, None), History::Unknown),
+        ] {
+            assert_eq!(recording.history(), expected, "{recording:?}");
+        }
+    }
+}
