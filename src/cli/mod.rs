@@ -6,7 +6,6 @@ mod info;
 mod ingest;
 mod interrupt;
 mod progress;
-mod prompt;
 mod query;
 mod synth;
 

@@ -1,13 +1,12 @@
 //! `npusnap sql`: a query of the user's, its rows as they come.
 
 use std::fs;
-use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Outcome;
 use super::interrupt::Interrupt;
-use super::prompt::Session;
 use crate::engine::{BASE, Batches, Engine, Options, QueryOptions, Value};
 use crate::error::{Error, Result};
 use crate::output::{Format, RowWriter, Sink};
@@ -30,7 +29,7 @@ const SCREENFUL: usize = 1000;
 pub(super) struct Args {
     /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or its `.npusnap` folder.
     source: PathBuf,
-    /// The query; `-` reads it from standard input. Without one, a terminal gets a prompt.
+    /// The query; `-` reads it from standard input.
     query: Option<String>,
     /// Read the query from a file.
     #[arg(long, short, value_name = "FILE", conflicts_with = "query")]
@@ -63,21 +62,17 @@ pub(super) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
-    if args.stdin_uses() > 1 {
-        let reason = if args.reference.as_deref() == Some(&args.source) {
-            "cannot be both snapshots; name a file for one of them"
-        } else {
-            "cannot be both the snapshot and the query; write the query as an argument or in a file"
-        };
+    if args.source == Path::new(STANDARD_INPUT) && args.reads_query_from_stdin() {
+        let reason = "cannot be both the snapshot and the query; write the query as an argument or in a file";
         return Err(Error::Usage { what: "standard input".to_owned(), reason: reason.to_owned() });
-    }
-    if args.is_interactive() {
-        return args.prompt(quiet);
     }
     let sql = args.sql()?;
     let format = args.format();
-    if args.writes_to_stdout() && io::stdout().is_terminal() {
-        refuse_binary(format)?;
+    let mut sink = Sink::open(args.output.as_deref())?;
+    if format.is_binary() && sink.is_terminal() {
+        let what = format!("--format {}", name(format));
+        let reason = "is nothing for a terminal; write it to a file with `-o FILE`, or into a pipe";
+        return Err(Error::Usage { what, reason: reason.to_owned() });
     }
     let engine = args.engine(quiet)?;
     let interrupt = Interrupt::listen()?;
@@ -85,7 +80,6 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     let options =
         QueryOptions { params: args.params.clone(), timeout: args.timeout, interrupt: Some(armed.flag()) };
     let batches = engine.query_with(&sql, &options)?;
-    let mut sink = Sink::open(args.output.as_deref())?;
     let limit = args.limit(format, sink.is_terminal());
     let more = write(format, batches, limit, &mut sink)?;
     sink.finish()?;
@@ -98,38 +92,8 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
 }
 
 impl Args {
-    /// How many things standard input would have to be.
-    fn stdin_uses(&self) -> usize {
-        let stdin = Path::new(STANDARD_INPUT);
-        let query = self.query.as_deref().map(Path::new);
-        let places = [Some(self.source.as_path()), self.reference.as_deref(), query, self.file.as_deref()];
-        places.into_iter().filter(|place| *place == Some(stdin)).count()
-    }
-
-    fn writes_to_stdout(&self) -> bool {
-        self.output.as_deref().is_none_or(|output| output == Path::new("-"))
-    }
-
-    fn is_interactive(&self) -> bool {
-        let asked = self.query.is_some() || self.file.is_some() || self.output.is_some();
-        !asked && self.stdin_uses() == 0 && io::stdin().is_terminal() && io::stdout().is_terminal()
-    }
-
-    fn prompt(&self, quiet: bool) -> Result<Outcome> {
-        let format = self.format();
-        refuse_binary(format)?;
-        let engine = self.engine(quiet)?;
-        let mut session = Session::new(&engine);
-        session.params = &self.params;
-        session.timeout = self.timeout;
-        session.format = format;
-        session.max_rows = self.max_rows;
-        let mut title = self.source.display().to_string();
-        if let Some(reference) = &self.reference {
-            title = format!("{title}, and {} as `{BASE}`", reference.display());
-        }
-        session.run(&title)?;
-        Ok(Outcome::Done)
+    fn reads_query_from_stdin(&self) -> bool {
+        self.query.as_deref() == Some("-") || self.file.as_deref() == Some(Path::new("-"))
     }
 
     fn sql(&self) -> Result<String> {
@@ -206,15 +170,6 @@ pub(super) fn write(
         more += batch.num_rows() - shown;
     }
     writer.finish().map(|_| more).map_err(|error| sink.error(error))
-}
-
-fn refuse_binary(format: Format) -> Result<()> {
-    if !format.is_binary() {
-        return Ok(());
-    }
-    let what = format!("--format {}", name(format));
-    let reason = "is nothing for a terminal; write it to a file with `-o FILE`, or into a pipe";
-    Err(Error::Usage { what, reason: reason.to_owned() })
 }
 
 fn name(format: Format) -> String {

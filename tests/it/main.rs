@@ -23,7 +23,6 @@ mod oracle;
 mod overview;
 mod pickle_robust;
 mod pickle_writer;
-mod prompt;
 mod query;
 mod relations;
 mod slt;
