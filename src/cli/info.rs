@@ -42,7 +42,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     let info = Info::read(&engine)?;
     let notes = ImportNote::read(&engine)?;
     let lang = args.lang.into();
-    let mut sink = Sink::open(None)?;
+    let mut sink = Sink::open(None, &[])?;
     let written = match args.format {
         Format::Text => {
             let figures = info.figures();

@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     }
     let sql = args.sql()?;
     let format = args.format();
-    let mut sink = Sink::open(args.output.as_deref())?;
+    let mut sink = Sink::open(args.output.as_deref(), &args.sources())?;
     if format.is_binary() && sink.is_terminal() {
         let what = format!("--format {}", name(format));
         let reason = "is nothing for a terminal; write it to a file with `-o FILE`, or into a pipe";
@@ -92,6 +92,12 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
 }
 
 impl Args {
+    /// What is read.
+    fn sources(&self) -> Vec<&Path> {
+        let paths = [Some(self.source.as_path()), self.reference.as_deref(), self.file.as_deref()];
+        paths.into_iter().flatten().collect()
+    }
+
     fn reads_query_from_stdin(&self) -> bool {
         self.query.as_deref() == Some("-") || self.file.as_deref() == Some(Path::new("-"))
     }
