@@ -3,6 +3,7 @@
 //! A store under its final name is always whole: it is written beside it, brought to the disk and then renamed.
 
 mod cache;
+mod cells;
 mod encoding;
 mod ingest;
 mod parquet;

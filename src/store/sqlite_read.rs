@@ -7,21 +7,20 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use arrow::array::{ArrayRef, StringBuilder, StringDictionaryBuilder};
-use arrow::datatypes::{DataType, Int32Type};
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, OpenFlags, Params};
 use sha2::{Digest as _, Sha256};
 
+use super::cells::{Cells, NoNames};
 use super::encoding;
 use super::parquet::ParquetSink;
 use super::sqlite::APPLICATION_ID;
 use crate::error::{Cause, Error, Result};
 use crate::schema::{
-    Block, CallStack, Column, ColumnValue, Device, FrameRow, FramesBuilder, ImportStat, ImportStatsBuilder,
-    Names, Nullable, Segment, Snapshot, SnapshotBuilder, Symbol, TABLES, Table, TraceEvent, VERSION,
+    Block, CallStack, Column, Device, ImportStat, ImportStatsBuilder, Segment, Snapshot, SnapshotBuilder,
+    TABLES, Table, TraceEvent, VERSION,
 };
 use crate::snapshot::RowSink as _;
 
@@ -236,78 +235,6 @@ impl<'a> Database<'a> {
         });
         sink.write(&ImportStat::TABLE, self.built(stats.finish(&NoNames))?)
     }
-}
-
-/// For tables without interned strings.
-struct NoNames;
-
-impl Names for NoNames {
-    fn name(&self, _symbol: Symbol) -> &str {
-        ""
-    }
-}
-
-/// A column in the making, by what a batch has there.
-enum Cells {
-    Integer(Nullable<i64>),
-    Real(Nullable<f64>),
-    Text(StringBuilder),
-    Interned(StringDictionaryBuilder<Int32Type>),
-    Frames(Box<FramesBuilder>),
-}
-
-impl Cells {
-    fn of(column: &Column) -> Self {
-        match (column.batch_type)() {
-            DataType::Int64 => Self::Integer(Nullable::default()),
-            DataType::Float64 => Self::Real(Nullable::default()),
-            DataType::Dictionary(..) => Self::Interned(StringDictionaryBuilder::new()),
-            DataType::List(_) => Self::Frames(Box::default()),
-            _ => Self::Text(StringBuilder::new()),
-        }
-    }
-
-    /// Appends a value, and says how many bytes of text it was.
-    fn push(&mut self, value: ValueRef<'_>) -> Result<usize, Cause> {
-        match self {
-            Self::Integer(cells) => <Option<i64>>::push(cells, value.as_i64_or_null()?),
-            Self::Real(cells) => <Option<f64>>::push(cells, value.as_f64_or_null()?),
-            Self::Text(cells) => cells.append_option(value.as_str_or_null()?),
-            Self::Interned(cells) => cells.append_option(value.as_str_or_null()?),
-            Self::Frames(cells) => ColumnValue::push(&mut **cells, frames(value.as_str()?)?),
-        }
-        Ok(match value {
-            ValueRef::Text(text) => text.len(),
-            _ => 0,
-        })
-    }
-
-    fn finish(&mut self) -> ArrayRef {
-        match self {
-            Self::Integer(cells) => <Option<i64>>::finish(cells, &NoNames),
-            Self::Real(cells) => <Option<f64>>::finish(cells, &NoNames),
-            Self::Text(cells) => <Option<String>>::finish(cells, &NoNames),
-            Self::Interned(cells) => std::sync::Arc::new(cells.finish()),
-            Self::Frames(cells) => <Vec<FrameRow>>::finish(cells, &NoNames),
-        }
-    }
-}
-
-/// The frames that the JSON of a call stack holds, whatever the order of its keys.
-fn frames(json: &str) -> Result<Vec<FrameRow>, serde_json::Error> {
-    let frames: Vec<serde_json::Value> = serde_json::from_str(json)?;
-    let text = |frame: &serde_json::Value, key: &str| {
-        frame.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
-    };
-    Ok(frames
-        .iter()
-        .map(|frame| FrameRow {
-            name: text(frame, "name"),
-            filename: text(frame, "filename"),
-            // CPython's "no such line" is -1 written without sign.
-            line: frame.get("line").and_then(serde_json::Value::as_i64).unwrap_or(-1),
-        })
-        .collect())
 }
 
 /// Bytes of a file, and their SHA-256 in hexadecimal.

@@ -123,14 +123,15 @@ fn a_database_has_the_rows_of_its_snapshot() {
             "SELECT * FROM traces ORDER BY id",
             "SELECT * FROM blocks ORDER BY id",
             "SELECT * FROM segments ORDER BY id",
-            "SELECT id, stack_hash, frames_json, CAST(frames AS VARCHAR) FROM call_stacks ORDER BY id",
+            "SELECT id, stack_hash, frames_json FROM call_stacks ORDER BY id",
+            "SELECT id, f['name'], f['filename'], f['line'] FROM (SELECT id, unnest(frames) AS f FROM call_stacks) ORDER BY id, 2, 3, 4",
             "SELECT * FROM annotations",
             "SELECT * FROM import_stats",
             "SELECT * FROM snapshot",
         ] {
             assert_eq!(rows(&snapshot, query), rows(&database, query), "{query}");
         }
-        assert_eq!(rows(&database, "SELECT count(*) > 100 FROM traces"), ["true"]);
+        assert_eq!(rows(&database, "SELECT count(*) > 0 FROM traces"), ["true"]);
     }
 }
 
