@@ -13,7 +13,7 @@ use crate::schema::{Column, ColumnValue, FrameRow, FramesBuilder, Names, Nullabl
 pub(super) struct NoNames;
 
 impl Names for NoNames {
-    fn name(&self, _symbol: Symbol) -> &str {
+    fn name(&self, _symbol: Symbol) -> &'static str {
         ""
     }
 }

@@ -3,6 +3,7 @@
 //! Nothing is kept for the next time: the Parquet is made anew for each command, in a temporary folder. Which columns
 //! are read follows from the declared tables; what a database of an older tool lacks is NULL or empty.
 
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -165,13 +166,13 @@ impl<'a> Database<'a> {
         let devices = || -> Result<Vec<i64>, rusqlite::Error> {
             self.connection.prepare("SELECT id FROM devices")?.query_map([], |row| row.get(0))?.collect()
         };
-        let mut condition = "action = 'workspace_snapshot'".to_owned();
+        let mut conditions = vec!["action = 'workspace_snapshot'".to_owned()];
         for device in devices().map_err(failed(self.path))? {
             if let Some(last) = self.last_of_head(device).map_err(failed(self.path))? {
-                condition.push_str(&format!(" OR (device_id = {device} AND trace_index <= {last})"));
+                conditions.push(format!("(device_id = {device} AND trace_index <= {last})"));
             }
         }
-        Ok(format!("({condition})"))
+        Ok(format!("({})", conditions.join(" OR ")))
     }
 
     /// `trace_index` of the last entry of the whole triplets at the beginning of a device's list.
@@ -251,7 +252,10 @@ fn digest(path: &Path) -> io::Result<(i64, String)> {
         digest.update(buffer.get(..count).unwrap_or_default());
         bytes = bytes.saturating_add(i64::try_from(count).unwrap_or(i64::MAX));
     }
-    let hex = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let hex = digest.finalize().iter().fold(String::new(), |mut hex, byte| {
+        let _infallible = write!(hex, "{byte:02x}");
+        hex
+    });
     Ok((bytes, hex))
 }
 
