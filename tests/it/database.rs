@@ -176,6 +176,44 @@ fn workspace_entries_of_an_older_database_are_told_by_their_place() {
 }
 
 #[test]
+fn five_tables_cut_out_of_a_database_give_the_same_marks_and_blocks() {
+    let mut marks = 0;
+    for snapshot in fixtures() {
+        let (dir, whole) = database(&snapshot);
+        let path = dir.path().join("five.db");
+        let connection = Connection::open(&path).unwrap();
+        connection.execute("ATTACH ?1 AS whole", [whole.to_str().unwrap()]).unwrap();
+        connection
+            .execute_batch(
+                "CREATE TABLE devices AS SELECT * FROM whole.devices;
+                 CREATE TABLE call_stacks AS SELECT * FROM whole.call_stacks;
+                 CREATE TABLE segments AS SELECT * FROM whole.segments;
+                 CREATE TABLE blocks AS SELECT * FROM whole.blocks;
+                 CREATE TABLE traces AS
+                     SELECT id, device_id, trace_index, action, addr, device_free, size, stream, stack_id
+                     FROM whole.traces ORDER BY id DESC;
+                 DETACH whole;
+                 PRAGMA journal_mode = WAL",
+            )
+            .unwrap();
+        for query in [
+            "SELECT id, device_id, trace_index, action, addr, size, stack_id, is_workspace FROM traces ORDER BY id",
+            "SELECT * FROM blocks ORDER BY id",
+            "SELECT dialect FROM snapshot WHERE dialect <> 'legacy_list' AND (SELECT count(*) FROM devices) > 0",
+        ] {
+            let expected = rows(&snapshot, query);
+            let found = rows(&path, query);
+            // Nothing in the five tables says that a snapshot was a list, or whose it was if it has no device.
+            if !expected.is_empty() || !query.contains("legacy_list") {
+                assert_eq!(expected, found, "{}: {query}", snapshot.display());
+            }
+        }
+        marks += rows(&path, "SELECT id FROM traces WHERE is_workspace = 1").len();
+    }
+    assert!(marks > 0, "no fixture has workspaces");
+}
+
+#[test]
 fn a_database_of_something_else_is_refused_with_what_it_lacks() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("other.db");
