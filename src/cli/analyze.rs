@@ -23,7 +23,8 @@ use crate::store::Cache;
     npusnap analyze snapshot.pickle --fail-on critical   # exit code 1 when something critical is found"
 )]
 pub(super) struct Args {
-    /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or its `.npusnap` folder.
+    /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or the `.npusnap`
+    /// folder or `.db` made of it.
     source: PathBuf,
     /// What to look at.
     #[arg(long, default_value = "overview", value_parser = modes())]

@@ -16,7 +16,8 @@ use crate::store::Cache;
 /// Show what a snapshot holds, what it lacks and what each absence costs.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or its `.npusnap` folder.
+    /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or the `.npusnap`
+    /// folder or `.db` made of it.
     source: PathBuf,
     /// Text for people, JSON for programs.
     #[arg(long, value_enum, default_value_t = Format::Text)]

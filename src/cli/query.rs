@@ -27,7 +27,8 @@ const SCREENFUL: usize = 1000;
     npusnap sql after.pickle --ref before.pickle \"SELECT a.reserved - b.reserved AS grown\n    \
     FROM device_overview AS a JOIN base.device_overview AS b ON b.device_index = a.device_index\"")]
 pub(super) struct Args {
-    /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or its `.npusnap` folder.
+    /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or the `.npusnap`
+    /// folder or `.db` made of it.
     source: PathBuf,
     /// The query; `-` reads it from standard input.
     query: Option<String>,
