@@ -63,8 +63,12 @@ pub(super) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
-    if args.source == Path::new(STANDARD_INPUT) && args.reads_query_from_stdin() {
-        let reason = "cannot be both the snapshot and the query; write the query as an argument or in a file";
+    if args.stdin_uses() > 1 {
+        let reason = if args.reads_query_from_stdin() {
+            "cannot be both the snapshot and the query; write the query as an argument or in a file"
+        } else {
+            "cannot be both snapshots; give one of them as a file"
+        };
         return Err(Error::Usage { what: "standard input".to_owned(), reason: reason.to_owned() });
     }
     let sql = args.sql()?;
@@ -97,6 +101,14 @@ impl Args {
     fn sources(&self) -> Vec<&Path> {
         let paths = [Some(self.source.as_path()), self.reference.as_deref(), self.file.as_deref()];
         paths.into_iter().flatten().collect()
+    }
+
+    /// How many things standard input would have to be.
+    fn stdin_uses(&self) -> usize {
+        let stdin = Path::new(STANDARD_INPUT);
+        let snapshots = [Some(self.source.as_path()), self.reference.as_deref()];
+        let snapshots = snapshots.into_iter().filter(|place| *place == Some(stdin)).count();
+        snapshots + usize::from(self.reads_query_from_stdin())
     }
 
     fn reads_query_from_stdin(&self) -> bool {
