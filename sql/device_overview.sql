@@ -97,19 +97,18 @@ events AS (
   WHERE is_workspace = 0
   GROUP BY device_id
 ),
--- A segment that does not say a counter has it from its blocks, which tile it. No block, no byte:
--- only where the device has no segment at all is a counter without blocks 0 and not unknown.
+-- A segment that does not say a counter has it from its blocks, which tile it. No block, no byte.
 counters AS (
   SELECT
     d.id AS device_id,
     COALESCE(s.reserved, 0) AS reserved,
     CASE
       WHEN s.device_id IS NULL THEN 0
-      ELSE COALESCE(s.allocated, b.active_allocated_bytes)
+      ELSE COALESCE(s.allocated, b.active_allocated_bytes, 0)
     END AS allocated,
     CASE
       WHEN s.device_id IS NULL THEN 0
-      ELSE COALESCE(s.active, b.active_allocated_bytes + b.active_pending_free_bytes)
+      ELSE COALESCE(s.active, b.active_allocated_bytes + b.active_pending_free_bytes, 0)
     END AS active,
     s.requested AS segment_requested,
     CASE

@@ -7,7 +7,7 @@ use super::outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject
 use super::thresholds::{Thresholds, judge};
 use super::{Analysis, Scope};
 use crate::engine::{Engine, row};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::quantity;
 
 row! {
@@ -69,6 +69,12 @@ impl Analysis for Overview {
 
     fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope) -> Result<Box<dyn Outcome>> {
         let devices: Vec<DeviceOverview> = engine.rows(&[])?;
+        if let Some(wanted) = scope.device.filter(|wanted| devices.iter().all(|d| d.device_index != *wanted))
+        {
+            let known: Vec<String> = devices.iter().map(|device| device.device_index.to_string()).collect();
+            let reason = format!("the snapshot has no such device; it has: {}", known.join(", "));
+            return Err(Error::Usage { what: format!("--device {wanted}"), reason });
+        }
         // Pinned host memory is a domain of its own: it stands beside the devices, never among them.
         let (host, devices) = devices
             .into_iter()

@@ -23,7 +23,8 @@ use crate::store::Cache;
     npusnap analyze snapshot.pickle --fail-on critical   # exit code 1 when something critical is found"
 )]
 pub(super) struct Args {
-    /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or its `.npusnap` folder.
+    /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or the `.npusnap`
+    /// folder or `.db` made of it.
     source: PathBuf,
     /// What to look at.
     #[arg(long, default_value = "overview", value_parser = modes())]
@@ -97,6 +98,10 @@ fn analysis(name: &str) -> Result<&'static dyn Analysis> {
 /// Runs the command.
 pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     let analysis = analysis(&args.mode)?;
+    if args.output.as_deref().and_then(Path::extension).is_some_and(|extension| extension == "html") {
+        let reason = "this version writes no HTML report; choose another name for text or JSON";
+        return Err(Error::Usage { what: "--output".to_owned(), reason: reason.to_owned() });
+    }
     let mut thresholds = Thresholds::default();
     for assignment in &args.thresholds {
         thresholds.set(assignment)?;
@@ -108,7 +113,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     let notes = ImportNote::read(&engine)?;
     let outcome = analysis.run(&engine, &thresholds, Scope { device: args.device })?;
     let findings = outcome.findings();
-    write_to(args.output.as_deref(), |out| match args.format {
+    write_to(args.output.as_deref(), &[&args.source], |out| match args.format {
         Format::Text => write_page(
             out,
             &Page {
@@ -144,7 +149,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
 
 /// Runs `npusnap thresholds`.
 pub(super) fn thresholds(_args: &ThresholdsArgs) -> Result<Outcome> {
-    write_to(None, |out| {
+    write_to(None, &[], |out| {
         for (name, value, _, doc) in Thresholds::default().list() {
             writeln!(out, "{name:20} {value:<6}  {doc}")?;
         }
@@ -154,8 +159,12 @@ pub(super) fn thresholds(_args: &ThresholdsArgs) -> Result<Outcome> {
 }
 
 /// Hands a buffered writer to `write`: standard output, or a file that appears whole or not at all.
-fn write_to(path: Option<&Path>, write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> Result<()> {
-    let mut sink = Sink::open(path)?;
+fn write_to(
+    path: Option<&Path>,
+    sources: &[&Path],
+    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
+) -> Result<()> {
+    let mut sink = Sink::open(path, sources)?;
     write(&mut sink).map_err(|source| sink.error(source))?;
     sink.finish()
 }

@@ -129,7 +129,7 @@ fn sections(texts: impl Iterator<Item = String>) -> String {
 }
 
 fn print(text: &str) -> Result<Outcome> {
-    let mut sink = Sink::open(None)?;
+    let mut sink = Sink::open(None, &[])?;
     sink.write_all(text.as_bytes()).map_err(|source| sink.error(source))?;
     sink.finish()?;
     Ok(Outcome::Done)

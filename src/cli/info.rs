@@ -16,7 +16,8 @@ use crate::store::Cache;
 /// Show what a snapshot holds, what it lacks and what each absence costs.
 #[derive(Debug, clap::Args)]
 pub(super) struct Args {
-    /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or its `.npusnap` folder.
+    /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or the `.npusnap`
+    /// folder or `.db` made of it.
     source: PathBuf,
     /// Text for people, JSON for programs.
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -42,7 +43,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     let info = Info::read(&engine)?;
     let notes = ImportNote::read(&engine)?;
     let lang = args.lang.into();
-    let mut sink = Sink::open(None)?;
+    let mut sink = Sink::open(None, &[])?;
     let written = match args.format {
         Format::Text => {
             let figures = info.figures();

@@ -142,9 +142,18 @@ impl Args {
 
 impl Job {
     fn run(&self, quiet: bool) -> Result<()> {
-        let Source::Snapshot(source) = Source::find(&self.source)? else {
-            let what = format!("`{}`", self.source.display());
-            return Err(usage(&what, "is a folder; name the snapshot files to ingest"));
+        let source = match Source::find(&self.source)? {
+            Source::Snapshot(source) => source,
+            Source::Folder(_) => {
+                return Err(usage(
+                    &format!("`{}`", self.source.display()),
+                    "is a folder; name the snapshot files to ingest",
+                ));
+            }
+            Source::Database(path) => {
+                let reason = "is a SQLite database; `sql`, `analyze` and `info` read it as it is";
+                return Err(usage(&format!("`{}`", path.display()), reason));
+            }
         };
         if let Some(dir) = self.targets.parquet.parent() {
             fs::create_dir_all(dir).map_err(Error::io(dir, "cannot create"))?;

@@ -27,7 +27,8 @@ const SCREENFUL: usize = 1000;
     npusnap sql after.pickle --ref before.pickle \"SELECT a.reserved - b.reserved AS grown\n    \
     FROM device_overview AS a JOIN base.device_overview AS b ON b.device_index = a.device_index\"")]
 pub(super) struct Args {
-    /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or its `.npusnap` folder.
+    /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or the `.npusnap`
+    /// folder or `.db` made of it.
     source: PathBuf,
     /// The query; `-` reads it from standard input.
     query: Option<String>,
@@ -62,13 +63,17 @@ pub(super) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
-    if args.source == Path::new(STANDARD_INPUT) && args.reads_query_from_stdin() {
-        let reason = "cannot be both the snapshot and the query; write the query as an argument or in a file";
+    if args.stdin_uses() > 1 {
+        let reason = if args.reads_query_from_stdin() {
+            "cannot be both the snapshot and the query; write the query as an argument or in a file"
+        } else {
+            "cannot be both snapshots; give one of them as a file"
+        };
         return Err(Error::Usage { what: "standard input".to_owned(), reason: reason.to_owned() });
     }
     let sql = args.sql()?;
     let format = args.format();
-    let mut sink = Sink::open(args.output.as_deref())?;
+    let mut sink = Sink::open(args.output.as_deref(), &args.sources())?;
     if format.is_binary() && sink.is_terminal() {
         let what = format!("--format {}", name(format));
         let reason = "is nothing for a terminal; write it to a file with `-o FILE`, or into a pipe";
@@ -92,6 +97,20 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
 }
 
 impl Args {
+    /// What is read.
+    fn sources(&self) -> Vec<&Path> {
+        let paths = [Some(self.source.as_path()), self.reference.as_deref(), self.file.as_deref()];
+        paths.into_iter().flatten().collect()
+    }
+
+    /// How many things standard input would have to be.
+    fn stdin_uses(&self) -> usize {
+        let stdin = Path::new(STANDARD_INPUT);
+        let snapshots = [Some(self.source.as_path()), self.reference.as_deref()];
+        let snapshots = snapshots.into_iter().filter(|place| *place == Some(stdin)).count();
+        snapshots + usize::from(self.reads_query_from_stdin())
+    }
+
     fn reads_query_from_stdin(&self) -> bool {
         self.query.as_deref() == Some("-") || self.file.as_deref() == Some(Path::new("-"))
     }

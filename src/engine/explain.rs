@@ -41,9 +41,7 @@ impl Engine {
                 },
                 DataFusionError::Plan(reason) => {
                     if let Some(name) = reason.strip_prefix("Invalid function '").and_then(until_quote) {
-                        let known = self.function_names();
-                        let nearest = nearest(name, known.iter().map(String::as_str));
-                        return unknown("function", name, place, nearest);
+                        return self.function_error(name, place);
                     }
                 }
                 DataFusionError::ResourcesExhausted(reason) => return self.memory_error(reason),
@@ -64,6 +62,15 @@ impl Engine {
         }
         let known = self.relation_names();
         unknown("table or macro", name, place, nearest(name, known.iter().map(String::as_str)))
+    }
+
+    fn function_error(&self, name: &str, place: Option<Place>) -> Error {
+        if self.macros.contains_key(name) {
+            let hint = format!("it gives rows, so it stands behind FROM: `SELECT * FROM {name}()`");
+            return wrong(format!("`{name}` is no function but a macro"), place, Some(hint));
+        }
+        let known = self.function_names();
+        unknown("function", name, place, nearest(name, known.iter().map(String::as_str)))
     }
 
     fn memory_error(&self, reason: &str) -> Error {
@@ -216,11 +223,20 @@ pub(super) fn query_error(relation: &str, source: &DataFusionError) -> Error {
 }
 
 fn reason(source: &DataFusionError) -> String {
-    match source.find_root() {
+    without_plea(match source.find_root() {
         DataFusionError::Plan(reason) | DataFusionError::NotImplemented(reason) => reason.clone(),
         DataFusionError::SQL(reason, _) => reason.to_string(),
         root => root.strip_backtrace(),
-    }
+    })
+}
+
+/// The engine asks for a bug report even where an argument has the wrong type; that is not for the user to do.
+fn without_plea(reason: String) -> String {
+    let Some((before, plea)) = reason.split_once("\nThis issue was likely caused by a bug") else {
+        return reason;
+    };
+    let after = plea.split_once("/issues.").map(|(_, after)| after).unwrap_or_default();
+    format!("{}{after}", before.trim_start_matches("Internal error: "))
 }
 
 /// The query on one line, and not all of it if it is long.

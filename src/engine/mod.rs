@@ -16,6 +16,7 @@ mod sql_text;
 mod statement;
 mod table_function;
 mod value;
+mod whole_aggregate;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -197,6 +198,7 @@ impl Engine {
             .build_arc()
             .map_err(|source| query_error("start", &source))?;
         let context = SessionContext::new_with_config_rt(config, environment);
+        context.add_analyzer_rule(Arc::new(whole_aggregate::OneRow));
         let memory_limit = options.memory_limit;
         Ok(Self { runtime, context, macros: HashMap::new(), stores: Vec::new(), memory_limit })
     }

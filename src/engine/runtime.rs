@@ -14,6 +14,9 @@ use tokio::runtime::{Builder, Handle};
 /// How long the threads may take to notice that they are not needed any more.
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// Stack of a thread. Plans are walked recursively, and a long UNION is a deep plan; what is not used costs nothing.
+const STACK: usize = 256 << 20;
+
 /// Threads for the plans' work.
 pub(super) struct Runtime {
     handle: Handle,
@@ -22,7 +25,7 @@ pub(super) struct Runtime {
 
 impl Runtime {
     pub(super) fn start(threads: usize) -> io::Result<Self> {
-        let threads = Builder::new_multi_thread().worker_threads(threads).build()?;
+        let threads = Builder::new_multi_thread().worker_threads(threads).thread_stack_size(STACK).build()?;
         Ok(Self { handle: threads.handle().clone(), threads: Some(threads) })
     }
 

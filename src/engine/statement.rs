@@ -64,7 +64,11 @@ impl VisitorMut for Values<'_> {
             None => ControlFlow::Break(Error::Sql {
                 reason: format!("the parameter `{name}` has no value"),
                 place: Place::find(self.sql, value.span.start.line, value.span.start.column),
-                hint: Some(format!("give it one with `--param {name}=VALUE`")),
+                hint: Some(if name == "?" {
+                    "give it a name, as in `$name`, and a value with `--param name=VALUE`".to_owned()
+                } else {
+                    format!("give it one with `--param {name}=VALUE`")
+                }),
             }),
         }
     }

@@ -1,5 +1,6 @@
 //! Where bytes of a result go, so that a file never stands half written under its name.
 
+use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
@@ -14,17 +15,30 @@ pub enum Sink {
     Stdout(BufWriter<StdoutLock<'static>>),
     /// A file beside the final name, and that name.
     File(BufWriter<NamedTempFile>, PathBuf),
+    /// A device or a pipe, which is written to and never replaced.
+    Device(BufWriter<File>, PathBuf),
 }
 
 impl Sink {
-    /// Opens `path`; none, or `-`, is standard output.
+    /// Opens `path`; none, or `-`, is standard output. What is read, `sources`, is not written to.
     ///
     /// # Errors
-    /// Nothing can be written where `path` is.
-    pub fn open(path: Option<&Path>) -> Result<Self> {
+    /// Nothing can be written where `path` is, or it is a source or lies in one.
+    pub fn open(path: Option<&Path>, sources: &[&Path]) -> Result<Self> {
         let Some(path) = path.filter(|path| *path != Path::new("-")) else {
             return Ok(Self::Stdout(BufWriter::new(io::stdout().lock())));
         };
+        if let Some(source) = sources.iter().find(|source| is_within(path, source)) {
+            let reason = format!("`{}` is what is read; it would be lost", source.display());
+            return Err(Error::Usage { what: format!("output `{}`", path.display()), reason });
+        }
+        // A link stays, and what it points to gets the result.
+        let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let path = resolved.as_path();
+        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+            let device = File::options().write(true).open(path).map_err(Error::io(path, "cannot open"))?;
+            return Ok(Self::Device(BufWriter::new(device), path.to_owned()));
+        }
         let folder = match path.parent() {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
@@ -46,6 +60,7 @@ impl Sink {
     pub fn finish(self) -> Result<()> {
         match self {
             Self::Stdout(mut stdout) => stdout.flush().map_err(|source| Error::Output { source }),
+            Self::Device(mut device, path) => device.flush().map_err(Error::io(path, "cannot write")),
             Self::File(file, path) => {
                 let failed = |source| Error::Io { path: path.clone(), action: "cannot write", source };
                 let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
@@ -61,7 +76,9 @@ impl Sink {
     pub fn error(&self, source: io::Error) -> Error {
         match self {
             Self::Stdout(_) => Error::Output { source },
-            Self::File(_, path) => Error::Io { path: path.clone(), action: "cannot write", source },
+            Self::File(_, path) | Self::Device(_, path) => {
+                Error::Io { path: path.clone(), action: "cannot write", source }
+            }
         }
     }
 
@@ -86,6 +103,7 @@ impl Write for Sink {
         match self {
             Self::Stdout(stdout) => stdout.write(bytes),
             Self::File(file, _) => file.write(bytes),
+            Self::Device(device, _) => device.write(bytes),
         }
     }
 
@@ -93,6 +111,15 @@ impl Write for Sink {
         match self {
             Self::Stdout(stdout) => stdout.flush(),
             Self::File(file, _) => file.flush(),
+            Self::Device(device, _) => device.flush(),
         }
     }
+}
+
+/// Whether `path` is `source`, or lies in the folder that it is, whatever links lead there.
+fn is_within(path: &Path, source: &Path) -> bool {
+    let parent = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    let named = path.file_name().and_then(|name| Some(fs::canonicalize(parent).ok()?.join(name)));
+    let place = fs::canonicalize(path).ok().or(named);
+    matches!((place, fs::canonicalize(source)), (Some(place), Ok(source)) if place.starts_with(&source))
 }

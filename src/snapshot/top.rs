@@ -46,6 +46,15 @@ fn items_of(state: &State, value: Value) -> Option<&[Value]> {
     }
 }
 
+/// Keys whose lists become rows while they are read.
+const ROW_LISTS: [u32; 5] = [
+    words::SEGMENTS,
+    words::DEVICE_TRACES,
+    words::HOST_SEGMENTS,
+    words::HOST_TRACES,
+    words::EXTERNAL_ANNOTATIONS,
+];
+
 impl Import<'_> {
     /// Checks the value the pickle is against the rows that were read from it.
     pub(super) fn check_top(&mut self, state: &State, root: Value) -> Result<Top, Fault> {
@@ -78,6 +87,12 @@ impl Import<'_> {
         for pair in items.chunks_exact(2) {
             let [key, value] = *pair else { continue };
             let Value::Text(word) = key else { continue };
+            if ROW_LISTS.contains(&word) && items.iter().step_by(2).filter(|other| **other == key).count() > 1
+            {
+                // The rows of both lists have been taken, and a dict has room for one.
+                let found = format!("`{}` more than once", state.text(word));
+                return Err(shape("the top level", "a dict with each key once", found));
+            }
             match word {
                 words::SEGMENTS => {
                     let count = rows_in(state, value, SEGMENT, "segments", "a list of segments")?;

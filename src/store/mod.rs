@@ -3,11 +3,13 @@
 //! A store under its final name is always whole: it is written beside it, brought to the disk and then renamed.
 
 mod cache;
+mod cells;
 mod encoding;
 mod ingest;
 mod parquet;
 mod source;
 mod sqlite;
+mod sqlite_read;
 mod staging;
 mod worker;
 
@@ -53,10 +55,11 @@ pub struct Store {
 }
 
 impl Store {
-    /// Finds the Parquet of `source`: a store is read in place; a snapshot is ingested first and kept for the next time.
+    /// Finds the Parquet of `source`: a store is read in place; a snapshot is ingested first and kept for the
+    /// next time; a SQLite database is copied into a temporary store, each time.
     ///
     /// # Errors
-    /// `source` cannot be read, is neither a store nor a snapshot, or is a store of another table version.
+    /// `source` cannot be read, is neither a store nor a snapshot nor a database of one, or is a store of another table version.
     pub fn open(source: &Path) -> Result<Self> {
         Self::open_with(source, Cache::Keep, &Silent)
     }
@@ -68,6 +71,7 @@ impl Store {
     pub fn open_with(source: &Path, cache: Cache, progress: &dyn Progress) -> Result<Self> {
         match Source::find(source)? {
             Source::Folder(dir) => Self::at(dir),
+            Source::Database(path) => Self::copied(&path),
             // What comes through a pipe comes once, and nothing says whether it is the same the next time.
             Source::Snapshot(path) if cache == Cache::Keep && path.is_file() => Self::kept(&path, progress),
             Source::Snapshot(path) => Self::temporary(&path, progress),
@@ -112,14 +116,27 @@ impl Store {
     }
 
     fn temporary(source: &Path, progress: &dyn Progress) -> Result<Self> {
-        let place = std::env::temp_dir();
-        let temporary = tempfile::Builder::new()
-            .prefix("npusnap-")
-            .tempdir_in(&place)
-            .map_err(Error::io(&place, "cannot create a folder for the result"))?;
-        let dir = temporary.path().join("snapshot.npusnap");
+        let (temporary, dir) = temporary_folder()?;
         let targets = Targets { parquet: dir.clone(), ..Targets::default() };
         ingest(source, &snapshot::Options::default(), targets, progress)?;
         Ok(Self { dir, _temporary: Some(temporary) })
     }
+
+    fn copied(database: &Path) -> Result<Self> {
+        let (temporary, dir) = temporary_folder()?;
+        fs::create_dir(&dir).map_err(Error::io(&dir, "cannot create a folder for the result"))?;
+        sqlite_read::copy(database, &dir)?;
+        Ok(Self { dir, _temporary: Some(temporary) })
+    }
+}
+
+/// A folder that is removed with its handle, and the place for a store in it.
+fn temporary_folder() -> Result<(TempDir, PathBuf)> {
+    let place = std::env::temp_dir();
+    let temporary = tempfile::Builder::new()
+        .prefix("npusnap-")
+        .tempdir_in(&place)
+        .map_err(Error::io(&place, "cannot create a folder for the result"))?;
+    let dir = temporary.path().join("snapshot.npusnap");
+    Ok((temporary, dir))
 }

@@ -15,14 +15,16 @@ pub enum Source {
     Snapshot(PathBuf),
     /// A folder of Parquet files that npusnap wrote.
     Folder(PathBuf),
+    /// A SQLite database that npusnap or an older tool wrote, as far as its first bytes tell.
+    Database(PathBuf),
 }
 
+/// First bytes of a SQLite database.
+const SQLITE: &[u8] = b"SQLite format 3\0";
+
 /// First bytes of files that people have at hand and that no snapshot is in.
-const CONTAINERS: &[(&[u8], &str)] = &[
-    (b"SQLite format 3\0", "a SQLite database"),
-    (b"PAR1", "a single Parquet file"),
-    (b"PK\x03\x04", "a zip archive, as `torch.save` writes it"),
-];
+const CONTAINERS: &[(&[u8], &str)] =
+    &[(b"PAR1", "a single Parquet file"), (b"PK\x03\x04", "a zip archive, as `torch.save` writes it")];
 
 impl Source {
     /// Looks at what is at `path`.
@@ -45,6 +47,9 @@ impl Source {
         File::open(path)
             .and_then(|file| file.take(16).read_to_end(&mut head))
             .map_err(Error::io(path, "cannot read"))?;
+        if head.starts_with(SQLITE) {
+            return Ok(Self::Database(path.to_owned()));
+        }
         match CONTAINERS.iter().find(|(mark, _)| head.starts_with(mark)) {
             Some((_, kind)) => Err(unreadable(path, &format!("is {kind}"))),
             // Whether a snapshot is in it, and in what, the decoder says with the byte it stumbled at.
@@ -84,8 +89,8 @@ fn unreadable(path: &Path, what_it_is: &str) -> Error {
     Error::Usage {
         what: format!("`{}`", path.display()),
         reason: format!(
-            "{what_it_is}; npusnap reads snapshots (pickle, JSON or HTML, also in gzip or zstd) and the `.npusnap` \
-             folders it made of them"
+            "{what_it_is}; npusnap reads snapshots (pickle, JSON or HTML, also in gzip or zstd), and the `.npusnap` \
+             folders and `.db` files made of them"
         ),
     }
 }

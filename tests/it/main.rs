@@ -15,6 +15,7 @@
 
 mod catalog;
 mod containers;
+mod database;
 mod decode;
 mod info;
 mod ingest;

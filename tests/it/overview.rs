@@ -156,3 +156,46 @@ fn pages_look_as_they_did_when_somebody_last_looked() {
         }
     }
 }
+
+#[test]
+fn a_device_that_is_not_there_is_no_empty_device() {
+    let output = analyze("npu_two_devices.pickle", &["--device", "99"]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert!(message.contains("no such device; it has: 0, 1"), "{message}");
+}
+
+#[test]
+fn what_is_read_is_not_written_over() {
+    let place = tempfile::tempdir().unwrap();
+    let snapshot = place.path().join("s.pickle");
+    fs::copy(fixtures().join("npu_all_freed.pickle"), &snapshot).unwrap();
+    let link = place.path().join("link");
+    std::os::unix::fs::symlink(&snapshot, &link).unwrap();
+    let before = fs::read(&snapshot).unwrap();
+    for output in [&snapshot, &link] {
+        let run = Command::new(env!("CARGO_BIN_EXE_npusnap"))
+            .args(["analyze", "--no-cache"])
+            .args([&snapshot, Path::new("-o"), output])
+            .output()
+            .unwrap();
+        assert_eq!(run.status.code(), Some(2), "{}", String::from_utf8_lossy(&run.stderr));
+        assert_eq!(fs::read(&snapshot).unwrap(), before);
+    }
+}
+
+#[test]
+fn a_device_file_is_written_to_and_not_replaced() {
+    let place = tempfile::tempdir().unwrap();
+    let pipe = place.path().join("pipe");
+    if !Command::new("mkfifo").arg(&pipe).status().is_ok_and(|status| status.success()) {
+        eprintln!("SKIPPED: no mkfifo on this machine");
+        return;
+    }
+    let reader = Command::new("cat").arg(&pipe).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let run = analyze("npu_all_freed.pickle", &["-o", pipe.to_str().unwrap()]);
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let read = String::from_utf8(reader.wait_with_output().unwrap().stdout).unwrap();
+    assert!(read.starts_with("npusnap overview"), "{read}");
+    assert!(!fs::metadata(&pipe).unwrap().is_file());
+}

@@ -241,3 +241,11 @@ fn blocks_belong_to_the_segment_round_them() {
     assert_eq!(rows.ints("blocks", "id"), [Some(1), Some(2), Some(3)]);
     assert_eq!(rows.ints("blocks", "size"), [Some(1), Some(2), Some(3)]);
 }
+
+#[test]
+fn a_list_of_rows_that_stands_twice_is_refused() {
+    let segments = || (text("segments"), list([]));
+    let twice = Py::Dict(std::rc::Rc::new(vec![segments(), segments()]));
+    let error = read(&cpython(&twice, 4)).unwrap_err();
+    assert!(format!("{error:?}").contains("`segments` more than once"), "{error:?}");
+}

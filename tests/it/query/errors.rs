@@ -74,11 +74,27 @@ fn an_unknown_name_brings_its_place_and_the_nearest() {
     ] {
         assert_eq!(refused(sql(&dir, &[query])), message);
     }
+    let called = refused(sql(&dir, &["SELECT top_allocations(1)"]));
+    assert!(called.starts_with("error: `top_allocations` is no function but a macro\n"), "{called}");
+    let retyped = refused(sql(&dir, &["SELECT SUM('a')"]));
+    assert!(retyped.contains("'sum'") && !retyped.contains("bug"), "{retyped}");
     let argument = refused(sql(&dir, &["SELECT * FROM top_allocations('ten')"]));
     let expected = "`top_allocations(limit BIGINT = 10, device BIGINT = NULL)`: parameter `limit` is BIGINT, found 'ten'";
     assert!(argument.contains(expected), "{argument}");
     let arguments = refused(sql(&dir, &["SELECT * FROM block_state_dist(1, 2)"]));
     assert!(arguments.contains("takes at most 1 argument, found 2"), "{arguments}");
+}
+
+#[test]
+fn standard_input_is_one_thing_at_most() {
+    for (arguments, things) in [
+        (&["-", "SELECT 1", "--ref", "-"][..], "both snapshots"),
+        (&["-", "-f", "-"], "both the snapshot and the query"),
+        (&["x.pickle", "-", "--ref", "-"], "both the snapshot and the query"),
+    ] {
+        let said = refused(npusnap(&["sql"]).args(arguments).output().unwrap());
+        assert!(said.starts_with(&format!("error: standard input: cannot be {things}; ")), "{said}");
+    }
 }
 
 #[test]

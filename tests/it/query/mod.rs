@@ -192,3 +192,11 @@ fn the_schema_of_every_table_is_what_the_declaration_says() {
         }
     }
 }
+
+#[test]
+fn a_filter_above_an_aggregate_of_everything_filters_its_row() {
+    let (_place, dir) = store(ROWS);
+    let query = "SELECT * FROM (SELECT 'a' AS t, COUNT(*) AS n FROM traces) WHERE t = ";
+    assert_eq!(done(sql(&dir, &["--format", "csv", &format!("{query}'b'")])), "t,n\n");
+    assert_eq!(done(sql(&dir, &["--format", "csv", &format!("{query}'a'")])), "t,n\na,3\n");
+}

@@ -357,7 +357,7 @@ fn a_store_is_opened_in_place_and_a_folder_with_one_store_is_that_store() {
 fn what_is_no_snapshot_is_named_for_what_it_is() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("misleading.pickle");
-    let heads: [(&[u8], &str); 2] = [(b"SQLite format 3\0....", "SQLite"), (b"PK\x03\x04", "zip")];
+    let heads: [(&[u8], &str); 2] = [(b"PAR1", "single Parquet file"), (b"PK\x03\x04", "zip")];
     for (head, kind) in heads {
         fs::write(&path, head).unwrap();
         let error = Source::find(&path).unwrap_err().to_string();
@@ -373,6 +373,8 @@ fn what_is_no_snapshot_is_named_for_what_it_is() {
         fs::write(&path, head).unwrap();
         assert_eq!(Source::find(&path).unwrap(), Source::Snapshot(path.clone()));
     }
+    fs::write(&path, b"SQLite format 3\0....").unwrap();
+    assert_eq!(Source::find(&path).unwrap(), Source::Database(path.clone()));
     assert!(Source::find(&dir.path().join("missing")).is_err());
     let error = Source::find(dir.path()).unwrap_err().to_string();
     assert!(error.contains("without `snapshot.parquet`"), "{error}");
