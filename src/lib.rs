@@ -16,7 +16,7 @@
 //! * [`store`](mod@store): rows become Parquet and SQLite files, beside the final name and then renamed.
 //! * [`engine`](mod@engine): the only module that names DataFusion; SQL over a store, and the SQL macros of `sql/`.
 //! * [`analysis`](mod@analysis): small relations become judged, typed results.
-//! * [`output`](mod@output): results become text, tables, JSON, CSV, Markdown, Arrow and Parquet.
+//! * [`output`](mod@output): results become text, JSON and CSV.
 //! * [`cli`](mod@cli): commands.
 
 pub mod pickle;

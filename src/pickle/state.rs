@@ -26,6 +26,7 @@ pub struct State {
     escaped_texts: u64,
     pairs: Vec<(i64, i64)>,
     pair_numbers: HashTable<u32>,
+    last_pair: Option<((i64, i64), u32)>,
     pub(super) tree: Tree,
     pub(super) limits: Limits,
     /// Where the opcode that is carried out begins.
@@ -59,6 +60,7 @@ impl State {
             escaped_texts: 0,
             pairs: Vec::new(),
             pair_numbers: HashTable::new(),
+            last_pair: None,
             tree: Tree::new(limits.depth, limits.tree_values),
             limits,
             offset: 0,
@@ -201,7 +203,20 @@ impl State {
     }
 
     /// The number of a pair of integers; `None` when there are too many distinct ones.
+    #[inline]
     pub fn pair_number(&mut self, pair: (i64, i64)) -> Option<u32> {
+        // Most pairs are the default pool's.
+        match self.last_pair {
+            Some((last, id)) if last == pair => Some(id),
+            _ => {
+                let id = self.find_pair_number(pair)?;
+                self.last_pair = Some((pair, id));
+                Some(id)
+            }
+        }
+    }
+
+    fn find_pair_number(&mut self, pair: (i64, i64)) -> Option<u32> {
         let hash = hash_pair(pair);
         let pairs = &self.pairs;
         let known = |id: u32| usize::try_from(id).ok().and_then(|id| pairs.get(id)).copied();

@@ -25,10 +25,10 @@ pub trait Names {
 /// One frame of a call stack, innermost first, as the nested Parquet column holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameRow {
-    /// Function name.
-    pub name: String,
+    /// Function name. Shared, because a frame stands in many stacks.
+    pub name: Arc<str>,
     /// File the function is in; `??` where the symbolizer did not know.
-    pub filename: String,
+    pub filename: Arc<str>,
     /// Line; -1 where the symbolizer did not know, 0 for C++ frames without source.
     pub line: i64,
 }
@@ -70,38 +70,64 @@ impl ColumnValue for i64 {
     }
 
     fn finish(builder: &mut Self::Builder, _names: &dyn Names) -> ArrayRef {
-        Arc::new(Int64Array::from(std::mem::take(builder)))
+        Arc::new(Int64Array::from(take(builder)))
     }
 }
 
-/// Values and, from the first NULL on, a validity vector.
+/// Values and, from the first NULL on, a validity vector. NULLs before the first value are only counted: many columns
+/// have nothing else.
 #[derive(Debug, Default)]
 pub struct Nullable<T> {
+    nulls: usize,
     values: Vec<T>,
     valid: Vec<bool>,
 }
 
-impl<T: Default> Nullable<T> {
+/// Moves a batch's values out and makes room for as many again, so that the next batch need not grow step by step.
+fn take<T>(values: &mut Vec<T>) -> Vec<T> {
+    let room = Vec::with_capacity(values.len());
+    std::mem::replace(values, room)
+}
+
+impl<T: Default + Clone> Nullable<T> {
     #[inline]
     fn push(&mut self, value: Option<T>) {
-        if let Some(value) = value {
-            self.values.push(value);
-            if !self.valid.is_empty() {
-                self.valid.push(true);
+        match value {
+            None if self.values.is_empty() => self.nulls += 1,
+            None => {
+                if self.valid.is_empty() {
+                    self.valid.resize(self.values.len(), true);
+                }
+                self.values.push(T::default());
+                self.valid.push(false);
             }
-        } else {
-            if self.valid.is_empty() {
-                self.valid.resize(self.values.len(), true);
+            Some(value) => {
+                if self.nulls > 0 {
+                    self.fill();
+                }
+                self.values.push(value);
+                if !self.valid.is_empty() {
+                    self.valid.push(true);
+                }
             }
-            self.values.push(T::default());
-            self.valid.push(false);
         }
     }
 
+    /// Writes out the NULLs that were only counted.
+    #[cold]
+    fn fill(&mut self) {
+        self.values.resize(self.nulls, T::default());
+        self.valid.resize(self.nulls, false);
+        self.nulls = 0;
+    }
+
     fn take(&mut self) -> (Vec<T>, Option<NullBuffer>) {
-        let valid = std::mem::take(&mut self.valid);
-        let nulls = (!valid.is_empty()).then(|| NullBuffer::from(valid));
-        (std::mem::take(&mut self.values), nulls)
+        if self.nulls > 0 {
+            let count = std::mem::take(&mut self.nulls);
+            return (vec![T::default(); count], Some(NullBuffer::new_null(count)));
+        }
+        let nulls = (!self.valid.is_empty()).then(|| NullBuffer::from(take(&mut self.valid)));
+        (take(&mut self.values), nulls)
     }
 }
 
@@ -230,7 +256,7 @@ impl ColumnValue for Symbol {
     }
 
     fn finish(builder: &mut Self::Builder, names: &dyn Names) -> ArrayRef {
-        dictionary(std::mem::take(builder), names)
+        dictionary(take(builder), names)
     }
 }
 
@@ -253,7 +279,7 @@ impl ColumnValue for Option<Symbol> {
     }
 
     fn finish(builder: &mut Self::Builder, names: &dyn Names) -> ArrayRef {
-        dictionary(std::mem::take(builder), names)
+        dictionary(take(builder), names)
     }
 }
 
@@ -318,5 +344,40 @@ impl ColumnValue for Vec<FrameRow> {
 
     fn finish(builder: &mut Self::Builder, _names: &dyn Names) -> ArrayRef {
         Arc::new(builder.0.finish())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct NoNames;
+
+    impl Names for NoNames {
+        fn name(&self, _symbol: Symbol) -> &'static str {
+            ""
+        }
+    }
+
+    #[test]
+    fn nulls_stand_where_they_were_pushed() {
+        let batches: [&[Option<i64>]; 6] = [
+            &[],
+            &[None, None],
+            &[None, Some(1), None],
+            &[Some(1), Some(2)],
+            &[Some(1), None, Some(3)],
+            &[None, None, Some(0), Some(4)],
+        ];
+        // One builder for all: what a batch leaves behind must not show in the next.
+        let mut builder = Nullable::default();
+        for batch in batches {
+            for value in batch {
+                Option::<i64>::push(&mut builder, *value);
+            }
+            let array = Option::<i64>::finish(&mut builder, &NoNames);
+            let array = array.as_any().downcast_ref::<Int64Array>().unwrap();
+            assert_eq!(array.iter().collect::<Vec<_>>(), batch);
+        }
     }
 }

@@ -35,11 +35,25 @@ mod op {
 /// Memo entries beyond which the opcode loop decides.
 const MEMO_LIMIT: usize = 1 << 31;
 
+/// A key as the entry before had it at the same place: the same bytes are the same key.
+#[derive(Debug, Clone, Copy)]
+struct Expected {
+    /// The next eight bytes are `word` where `mask` is set.
+    word: u64,
+    mask: u64,
+    length: usize,
+    key: u32,
+}
+
+/// Keys an entry has at most.
+const MOST_KEYS: usize = 16;
+
 /// Reads entries, and remembers the lists of frames in them.
 #[derive(Debug, Default)]
 pub(super) struct EntryParser {
+    keys: [Option<Expected>; MOST_KEYS],
     lists: ListCache,
-    /// What the memo's count of overwritten entries was when the lists were remembered.
+    /// What the memo's count of overwritten entries was when keys and lists were remembered.
     overwritten: u64,
     frames: Vec<u32>,
     /// The entry that was read last.
@@ -107,11 +121,15 @@ fn size(window: &[u8]) -> Parsed<'_, i64> {
 /// A string: a reference, or in full.
 #[inline]
 fn text<'w>(state: &mut State, window: &'w [u8]) -> Parsed<'w, u32> {
+    if let [op::BINGET | op::LONG_BINGET, ..] = window {
+        let (entry, rest) = reference(state, window)?;
+        return Some((entry.as_text()?, rest));
+    }
+    text_in_full(state, window)
+}
+
+fn text_in_full<'w>(state: &mut State, window: &'w [u8]) -> Parsed<'w, u32> {
     let (length, rest) = match window {
-        [op::BINGET | op::LONG_BINGET, ..] => {
-            let (entry, rest) = reference(state, window)?;
-            return Some((entry.as_text()?, rest));
-        }
         [op::SHORT_BINUNICODE, length, rest @ ..] => (usize::from(*length), rest),
         [op::BINUNICODE, a, b, c, d, rest @ ..] => {
             (usize::try_from(u32::from_le_bytes([*a, *b, *c, *d])).ok()?, rest)
@@ -151,6 +169,11 @@ impl EntryParser {
         if !state.memo().is_dense() {
             return None;
         }
+        if self.overwritten != state.memo().overwritten() {
+            self.overwritten = state.memo().overwritten();
+            self.lists.clear();
+            self.keys = [None; MOST_KEYS];
+        }
         let parsed = self.attempt(state, stacks, window);
         if parsed.is_none() {
             state.memo_mut().truncate(before);
@@ -161,58 +184,58 @@ impl EntryParser {
     fn attempt<'w>(&mut self, state: &mut State, stacks: &mut Stacks, window: &'w [u8]) -> Option<&'w [u8]> {
         let rest = store(state, window, Entry::TAKEN)?;
         let mut rest = rest.strip_prefix(&[op::MARK])?;
-        self.event = Event::EMPTY;
-        while !rest.starts_with(&[op::SETITEMS]) {
-            let (key, behind) = text(state, rest)?;
+        self.event.clear();
+        for place in 0..MOST_KEYS {
+            let Some((key, behind)) = self.key(state, place, rest)? else { break };
             rest = behind;
             let bit = match key {
                 words::ACTION => {
                     (self.event.action, rest) = text(state, rest)?;
                     has::ACTION
                 }
-                words::ADDR => {
-                    let (addr, behind) = integer(rest)?;
-                    (self.event.addr, rest) = (Some(addr), behind);
-                    has::ADDR
-                }
-                words::SIZE => {
-                    let (bytes, behind) = size(rest)?;
-                    (self.event.size, rest) = (Some(bytes), behind);
-                    has::SIZE
-                }
-                words::STREAM => {
-                    let (stream, behind) = integer(rest)?;
-                    (self.event.stream, rest) = (Some(stream), behind);
-                    has::STREAM
-                }
-                words::TIME_US => {
-                    let (time, behind) = integer(rest)?;
-                    (self.event.time_us, rest) = (Some(time), behind);
-                    has::TIME_US
-                }
                 words::FRAMES => {
                     (self.event.frames, rest) = self.frames(state, stacks, rest)?;
                     has::FRAMES
                 }
+                words::ADDR => {
+                    let (addr, behind) = integer(rest)?;
+                    rest = behind;
+                    self.event.set_addr(addr)
+                }
+                words::SIZE => {
+                    let (bytes, behind) = size(rest)?;
+                    rest = behind;
+                    self.event.set_size(bytes)
+                }
+                words::STREAM => {
+                    let (stream, behind) = integer(rest)?;
+                    rest = behind;
+                    self.event.set_stream(stream)
+                }
+                words::TIME_US => {
+                    let (time, behind) = integer(rest)?;
+                    rest = behind;
+                    self.event.set_time_us(time)
+                }
                 words::POOL_ID => {
                     let (pool, behind) = pair(state, rest)?;
-                    (self.event.pool, rest) = (Some(pool), behind);
-                    has::POOL_ID
+                    rest = behind;
+                    self.event.set_pool(pool)
                 }
                 words::COMPILE_CONTEXT => {
                     let (id, behind) = text(state, rest)?;
-                    (self.event.compile_context, rest) = (Some(id), behind);
-                    has::COMPILE_CONTEXT
+                    rest = behind;
+                    self.event.set_compile_context(id)
                 }
                 words::USER_METADATA => {
                     let (id, behind) = text(state, rest)?;
-                    (self.event.user_metadata, rest) = (Some(id), behind);
-                    has::USER_METADATA
+                    rest = behind;
+                    self.event.set_user_metadata(id)
                 }
                 words::DEVICE_FREE => {
                     let (bytes, behind) = size(rest)?;
-                    (self.event.device_free, rest) = (Some(bytes), behind);
-                    has::DEVICE_FREE
+                    rest = behind;
+                    self.event.set_device_free(bytes)
                 }
                 _ => return None,
             };
@@ -221,10 +244,31 @@ impl EntryParser {
             }
             self.event.present |= bit;
         }
-        let (_, rest) = rest.split_first()?;
+        let rest = rest.strip_prefix(&[op::SETITEMS])?;
         // At the end of the window nobody knows whether the entry is stored.
         let rest = if rest.is_empty() { return None } else { store(state, rest, Entry::TAKEN)? };
         (self.event.is_known() && self.event.check().is_ok()).then_some(rest)
+    }
+
+    /// The key at a place of the entry, `Some(None)` at the end of the entry.
+    #[inline]
+    fn key<'w>(&mut self, state: &mut State, place: usize, window: &'w [u8]) -> Option<Parsed<'w, u32>> {
+        let next = window.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+        if let (Some(Expected { word, mask, length, key }), Some(next)) = (self.keys.get(place)?, next)
+            && next & mask == *word
+        {
+            return Some(window.get(*length..).map(|rest| (*key, rest)));
+        }
+        if window.starts_with(&[op::SETITEMS]) {
+            return Some(None);
+        }
+        let (key, rest) = text(state, window)?;
+        let length = window.len() - rest.len();
+        if let (op::BINGET | op::LONG_BINGET, Some(next)) = (*window.first()?, next) {
+            let mask = if length == 2 { 0xffff } else { 0xff_ffff_ffff };
+            *self.keys.get_mut(place)? = Some(Expected { word: next & mask, mask, length, key });
+        }
+        Some(Some((key, rest)))
     }
 
     /// The list of frames: a reference, empty, of one frame, or of many.
@@ -269,10 +313,6 @@ impl EntryParser {
     /// Stack and length of a list of references up to its APPENDS.
     #[inline]
     fn stack(&mut self, state: &State, stacks: &mut Stacks, window: &[u8]) -> Option<(u32, usize)> {
-        if self.overwritten != state.memo().overwritten() {
-            self.overwritten = state.memo().overwritten();
-            self.lists.clear();
-        }
         if let Some(found) = self.lists.guess(window) {
             return Some(found);
         }

@@ -101,7 +101,7 @@ impl Import<'_> {
         let mut builder = CallStacksBuilder::default();
         let mut text = 0;
         for row in 1..=self.stacks.row_count() {
-            if let Some(stack) = self.stacks.call_stack(state, row) {
+            if let Some(stack) = self.stacks.call_stack(row) {
                 text += stack.frames_json.len();
                 builder.push(stack);
             }

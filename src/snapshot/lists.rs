@@ -69,16 +69,16 @@ fn row(event: &Event, device_id: i64, trace_index: i64, stack_id: Option<i64>) -
         device_id,
         trace_index,
         action: Symbol(event.action),
-        addr: event.addr,
-        device_free: event.device_free,
-        size: event.size,
-        stream: event.stream,
+        addr: event.addr(),
+        device_free: event.device_free(),
+        size: event.size(),
+        stream: event.stream(),
         stack_id,
-        time_us: event.time_us,
-        pool_id_0: event.pool.map(|pool| pool.0),
-        pool_id_1: event.pool.map(|pool| pool.1),
-        compile_context: event.compile_context.map(Symbol),
-        user_metadata: event.user_metadata.map(Symbol),
+        time_us: event.time_us(),
+        pool_id_0: event.pool().map(|pool| pool.0),
+        pool_id_1: event.pool().map(|pool| pool.1),
+        compile_context: event.compile_context().map(Symbol),
+        user_metadata: event.user_metadata().map(Symbol),
         is_workspace: 0,
     }
 }
@@ -131,7 +131,7 @@ impl List {
         let row = row(event, self.device_id, self.count, None);
         self.count += 1;
         self.left_out += 1;
-        self.clock.push(event.time_us);
+        self.clock.push(event.time_us());
         // The output drops the row again, when it comes out of the head.
         if filter.keeps_device(device) { self.push(state, output, row) } else { Ok(()) }
     }
@@ -205,9 +205,9 @@ impl Lists {
         if event.is_known() {
             self.actions |= 1 << (event.action - words::ALLOC);
         }
-        self.high_addresses += i64::from(event.addr.is_some_and(|addr| addr < 0));
+        self.high_addresses += i64::from(event.addr().is_some_and(|addr| addr < 0));
         if let Some(filter) = &self.filter
-            && !(filter.keeps_device(device) && filter.keeps_event(list.count, event.size))
+            && !(filter.keeps_device(device) && filter.keeps_event(list.count, event.size()))
         {
             return list.leave_out(device, filter, event, state, output);
         }
@@ -222,7 +222,7 @@ impl Lists {
                 None
             }
         };
-        list.clock.push(event.time_us);
+        list.clock.push(event.time_us());
         let row = row(event, list.device_id, list.count, stack_id);
         list.count += 1;
         if matches!(list.head, Head::Closed) && event.action != words::WORKSPACE_SNAPSHOT {

@@ -5,13 +5,13 @@ use std::path::Path;
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 
-use super::{Filter, RowSink};
+use super::{Filter, RowSink, words};
 use crate::error::{Error, Result};
 use crate::pickle::State;
 use crate::schema::{Block, BlocksBuilder, Names, Symbol, Table, TraceEvent, TracesBuilder};
 
 /// Rows in a batch.
-pub(super) const BATCH_ROWS: usize = 256 * 1024;
+pub(super) const BATCH_ROWS: usize = 64 * 1024;
 /// Bytes of text in a batch. Arrow's offsets have 31 bits, and a batch is held in memory more than once.
 pub(super) const BATCH_TEXT: usize = 64 * 1024 * 1024;
 
@@ -64,7 +64,9 @@ impl<'a> Output<'a> {
         }
         self.trace_count += 1;
         row.id = self.trace_count;
-        let texts = [Some(row.action), row.compile_context, row.user_metadata];
+        // The format's own words weigh nothing.
+        let action = Some(row.action).filter(|action| !words::is_word(action.0));
+        let texts = [action, row.compile_context, row.user_metadata];
         if texts != self.last_texts {
             self.last_texts = texts;
             self.trace_text += texts.iter().flatten().map(|text| state.text_length(text.0)).sum::<usize>();

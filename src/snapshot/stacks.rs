@@ -3,23 +3,16 @@
 //! A frame is interned by its JSON, so that two stacks are the same exactly when the JSON of their frames is.
 
 use std::hash::BuildHasher as _;
+use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use hashbrown::HashTable;
+use hashbrown::{HashMap, HashTable};
 use md5::{Digest as _, Md5};
 
 use super::python_json::Json;
 use super::{FRAME, words};
 use crate::pickle::{Interner, State, Value};
 use crate::schema::{CallStack, FrameRow};
-
-/// What the nested column shows of a frame.
-#[derive(Debug)]
-struct Frame {
-    name: Option<u32>,
-    filename: Option<u32>,
-    line: i64,
-}
 
 /// A frame or a stack beyond what any program has.
 #[derive(Debug)]
@@ -36,7 +29,10 @@ const ALL_STACKS_BYTES: u64 = 1 << 34;
 #[derive(Debug, Default)]
 pub(super) struct Stacks {
     frame_texts: Interner,
-    frames: Vec<Frame>,
+    /// What the nested column shows of each frame.
+    frames: Vec<FrameRow>,
+    /// Names and file names, by the machine's number of the string.
+    names: HashMap<u32, Arc<str>, RandomState>,
     /// Whether a file name says that `torch_npu` is installed.
     saw_npu_frame: bool,
     hasher: RandomState,
@@ -68,20 +64,19 @@ impl Stacks {
     /// # Errors
     /// The frame is larger than any frame is.
     pub(super) fn frame(&mut self, state: &State, items: &[Value]) -> Result<Option<u32>, TooLarge> {
-        let mut frame = Frame { name: None, filename: None, line: 0 };
-        let mut has_line = false;
+        let (mut name, mut filename, mut line) = (None, None, None);
         for pair in items.chunks_exact(2) {
             match pair {
-                [Value::Text(words::NAME), Value::Text(id)] => frame.name = Some(*id),
-                [Value::Text(words::FILENAME), Value::Text(id)] => frame.filename = Some(*id),
-                [Value::Text(words::LINE), Value::Int(line)] => (frame.line, has_line) = (*line, true),
+                [Value::Text(words::NAME), Value::Text(id)] => name = Some(*id),
+                [Value::Text(words::FILENAME), Value::Text(id)] => filename = Some(*id),
+                [Value::Text(words::LINE), Value::Int(number)] => line = Some(*number),
                 // CPython's "no such line" is -1 written without sign.
-                [Value::Text(words::LINE), Value::Wide(u64::MAX)] => (frame.line, has_line) = (-1, true),
+                [Value::Text(words::LINE), Value::Wide(u64::MAX)] => line = Some(-1),
                 [Value::Text(words::NAME | words::FILENAME | words::LINE), _] => return Ok(None),
                 _ => {}
             }
         }
-        let (Some(filename), true) = (frame.filename, has_line) else { return Ok(None) };
+        let (Some(filename), Some(line)) = (filename, line) else { return Ok(None) };
         let mut json = Json::reusing(std::mem::take(&mut self.scratch), FRAME_BYTES);
         json.dict(state, self, items);
         let (json, complete) = json.into_parts();
@@ -90,9 +85,16 @@ impl Stacks {
         let id = id.filter(|id| *id < 1 << 28).ok_or(TooLarge)?;
         if index(id) == self.frames.len() {
             self.saw_npu_frame |= state.text(filename).contains("torch_npu");
-            self.frames.push(frame);
+            let name = self.shared_text(state, name);
+            let filename = self.shared_text(state, Some(filename));
+            self.frames.push(FrameRow { name, filename, line });
         }
         Ok(Some(id))
+    }
+
+    fn shared_text(&mut self, state: &State, id: Option<u32>) -> Arc<str> {
+        let text = id.map(|id| state.text(id)).unwrap_or_default();
+        Arc::clone(self.names.entry(id.unwrap_or(u32::MAX)).or_insert_with(|| text.into()))
     }
 
     /// The number of the stack that a list is; `None` if one of the items is no frame.
@@ -160,15 +162,16 @@ impl Stacks {
     }
 
     fn json(&self, id: u32) -> String {
-        let mut json = String::new();
-        let mut separator = "[";
+        // Joined as bytes: each frame is valid UTF-8, and the whole is checked once.
+        let mut json = Vec::new();
+        let mut separator = b"[".as_slice();
         for frame in self.frames_of(id) {
-            json.push_str(separator);
-            json.push_str(self.frame_json(*frame));
-            separator = ", ";
+            json.extend_from_slice(separator);
+            json.extend_from_slice(self.frame_texts.get(*frame).unwrap_or(b"null"));
+            separator = b", ";
         }
-        json.push_str(if separator == "[" { "[]" } else { "]" });
-        json
+        json.extend_from_slice(if separator == b"[" { b"[]" } else { b"]" });
+        String::from_utf8(json).unwrap_or_default()
     }
 
     /// Makes sure that the rows can be written out: a few bytes of pickle can stand for any amount of JSON.
@@ -179,8 +182,9 @@ impl Stacks {
         let mut total = 0_u64;
         for id in &self.order {
             let frames = self.frames_of(*id).iter();
-            let length =
-                frames.fold(2_usize, |sum, frame| sum.saturating_add(self.frame_json(*frame).len() + 2));
+            let length = frames.fold(2_usize, |sum, frame| {
+                sum.saturating_add(self.frame_texts.get(*frame).map_or(0, <[u8]>::len) + 2)
+            });
             total = total.saturating_add(u64::try_from(length).unwrap_or(u64::MAX));
             if length > STACK_BYTES || total > ALL_STACKS_BYTES {
                 return Err(TooLarge);
@@ -190,19 +194,11 @@ impl Stacks {
     }
 
     /// The row with this `call_stacks.id`, from 1.
-    pub(super) fn call_stack(&self, state: &State, row: usize) -> Option<CallStack> {
+    pub(super) fn call_stack(&self, row: usize) -> Option<CallStack> {
         let id = *self.order.get(row.checked_sub(1)?)?;
         let frames_json = self.json(id);
-        let frames = self
-            .frames_of(id)
-            .iter()
-            .filter_map(|frame| self.frames.get(index(*frame)))
-            .map(|frame| FrameRow {
-                name: frame.name.map(|id| state.text(id)).unwrap_or_default().to_owned(),
-                filename: frame.filename.map(|id| state.text(id)).unwrap_or_default().to_owned(),
-                line: frame.line,
-            })
-            .collect();
+        let frames = self.frames_of(id).iter().filter_map(|frame| self.frames.get(index(*frame)));
+        let frames = frames.cloned().collect();
         let stack_hash = hex(&Md5::digest(frames_json.as_bytes()));
         Some(CallStack { id: i64::try_from(row).ok()?, stack_hash, frames_json, frames })
     }

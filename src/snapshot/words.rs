@@ -73,6 +73,12 @@ words! {
     TRACE_ALLOC_OVERFLOWED = "trace_alloc_overflowed",
 }
 
+/// Whether a string's number is that of a word.
+#[inline]
+pub(super) fn is_word(number: u32) -> bool {
+    usize::try_from(number).is_ok_and(|number| number < WORDS.len())
+}
+
 /// Keys the format has and the tables do not.
 pub(super) const WITHOUT_COLUMN: &[&str] = &["internal_metadata", "forward_frames", "cpp_frames", "category"];
 

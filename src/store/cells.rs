@@ -73,7 +73,7 @@ impl Cells {
 fn frames(json: &str) -> Result<Vec<FrameRow>, serde_json::Error> {
     let frames: Vec<serde_json::Value> = serde_json::from_str(json)?;
     let text = |frame: &serde_json::Value, key: &str| {
-        frame.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().to_owned()
+        frame.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().into()
     };
     Ok(frames
         .iter()

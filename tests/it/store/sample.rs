@@ -42,7 +42,7 @@ pub(super) fn sample(events: i64) -> Batches {
     let mut stacks = CallStacksBuilder::default();
     for id in 1..=4 {
         let frames =
-            (0..id).map(|line| FrameRow { name: format!("f{line}"), filename: "a.py".to_owned(), line });
+            (0..id).map(|line| FrameRow { name: format!("f{line}").into(), filename: "a.py".into(), line });
         stacks.push(CallStack {
             id,
             stack_hash: format!("{id:032x}"),
