@@ -6,6 +6,7 @@ mod info;
 mod ingest;
 mod interrupt;
 mod progress;
+mod prompt;
 mod query;
 mod synth;
 

@@ -1,12 +1,13 @@
 //! `npusnap sql`: a query of the user's, its rows as they come.
 
 use std::fs;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::Outcome;
 use super::interrupt::Interrupt;
+use super::prompt::Session;
 use crate::engine::{BASE, Batches, Engine, Options, QueryOptions, Value};
 use crate::error::{Error, Result};
 use crate::output::{Format, RowWriter, Sink};
@@ -30,7 +31,7 @@ pub(super) struct Args {
     /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or the `.npusnap`
     /// folder or `.db` made of it.
     source: PathBuf,
-    /// The query; `-` reads it from standard input.
+    /// The query; `-` reads it from standard input. Without one, a terminal gets a prompt.
     query: Option<String>,
     /// Read the query from a file.
     #[arg(long, short, value_name = "FILE", conflicts_with = "query")]
@@ -71,13 +72,14 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
         };
         return Err(Error::Usage { what: "standard input".to_owned(), reason: reason.to_owned() });
     }
+    if args.is_interactive() {
+        return args.prompt(quiet);
+    }
     let sql = args.sql()?;
     let format = args.format();
     let mut sink = Sink::open(args.output.as_deref(), &args.sources())?;
-    if format.is_binary() && sink.is_terminal() {
-        let what = format!("--format {}", name(format));
-        let reason = "is nothing for a terminal; write it to a file with `-o FILE`, or into a pipe";
-        return Err(Error::Usage { what, reason: reason.to_owned() });
+    if sink.is_terminal() {
+        refuse_binary(format)?;
     }
     let engine = args.engine(quiet)?;
     let interrupt = Interrupt::listen()?;
@@ -109,6 +111,28 @@ impl Args {
         let snapshots = [Some(self.source.as_path()), self.reference.as_deref()];
         let snapshots = snapshots.into_iter().filter(|place| *place == Some(stdin)).count();
         snapshots + usize::from(self.reads_query_from_stdin())
+    }
+
+    fn is_interactive(&self) -> bool {
+        let asked = self.query.is_some() || self.file.is_some() || self.output.is_some();
+        !asked && self.stdin_uses() == 0 && io::stdin().is_terminal() && io::stdout().is_terminal()
+    }
+
+    fn prompt(&self, quiet: bool) -> Result<Outcome> {
+        let format = self.format();
+        refuse_binary(format)?;
+        let engine = self.engine(quiet)?;
+        let mut session = Session::new(&engine);
+        session.params = &self.params;
+        session.timeout = self.timeout;
+        session.format = format;
+        session.max_rows = self.max_rows;
+        let mut title = self.source.display().to_string();
+        if let Some(reference) = &self.reference {
+            title = format!("{title}, and {} as `{BASE}`", reference.display());
+        }
+        session.run(&title)?;
+        Ok(Outcome::Done)
     }
 
     fn reads_query_from_stdin(&self) -> bool {
@@ -215,4 +239,13 @@ fn bytes(text: &str) -> Result<usize, String> {
     let bytes = quantity::parse_bytes(text).and_then(|bytes| usize::try_from(bytes).ok());
     let bytes = bytes.ok_or("it is no number of bytes, such as 512MiB")?;
     if bytes == 0 { Err("a query needs some memory".to_owned()) } else { Ok(bytes) }
+}
+
+fn refuse_binary(format: Format) -> Result<()> {
+    if !format.is_binary() {
+        return Ok(());
+    }
+    let what = format!("--format {}", name(format));
+    let reason = "is nothing for a terminal; write it to a file with `-o FILE`, or into a pipe";
+    Err(Error::Usage { what, reason: reason.to_owned() })
 }

@@ -24,6 +24,7 @@ mod oracle;
 mod overview;
 mod pickle_robust;
 mod pickle_writer;
+mod prompt;
 mod query;
 mod relations;
 mod slt;
