@@ -126,7 +126,7 @@ impl<'a> Session<'a> {
             interrupt: Some(armed.flag()),
         };
         let batches = self.engine.query_with(sql, &options)?;
-        let mut sink = Sink::open(None)?;
+        let mut sink = Sink::open(None, &[])?;
         let more = super::query::write(self.format, batches, self.rows(), &mut sink)?;
         if more > 0 {
             let more = quantity::count(i64::try_from(more).unwrap_or(i64::MAX));
@@ -143,7 +143,7 @@ impl<'a> Session<'a> {
 }
 
 fn say(text: &str) -> Result<()> {
-    let mut sink = Sink::open(None)?;
+    let mut sink = Sink::open(None, &[])?;
     sink.write_all(text.as_bytes()).map_err(|source| Error::Output { source })?;
     sink.finish()
 }
