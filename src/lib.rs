@@ -5,7 +5,7 @@
 //! Layers in one crate; a module may name only modules to its left (`tests/it/layers.rs` checks it):
 //!
 //! ```text
-//! pickle  schema  quantity < error < snapshot < store < engine < analysis < output < cli
+//! pickle  schema  quantity < error < snapshot < store < engine < analysis < output < report < cli
 //! ```
 //!
 //! * [`pickle`](mod@pickle): untrusted bytes become a stream of closed dicts and lists; nothing is ever constructed or executed.
@@ -17,6 +17,7 @@
 //! * [`engine`](mod@engine): the only module that names DataFusion; SQL over a store, and the SQL macros of `sql/`.
 //! * [`analysis`](mod@analysis): small relations become judged, typed results.
 //! * [`output`](mod@output): results become text, JSON and CSV.
+//! * [`report`](mod@report): results become one HTML page.
 //! * [`cli`](mod@cli): commands.
 
 pub mod pickle;
@@ -35,5 +36,7 @@ pub mod engine;
 pub mod analysis;
 
 pub mod output;
+
+pub mod report;
 
 pub mod cli;

@@ -1,5 +1,6 @@
 //! Small relations become judged, typed results. SQL measures, this layer judges, the renderers show.
 
+pub mod chart;
 mod facts;
 mod info;
 mod info_words;
@@ -9,11 +10,13 @@ mod overview;
 mod thresholds;
 
 pub use facts::{ImportNote, SnapshotFacts};
-pub use info::{FieldPresence, History, Info, Recording, TableCount};
+pub use info::{FieldPresence, Gap, History, Info, Recording, TableCount};
 pub use language::{Lang, Text};
 pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure};
 pub use overview::{DeviceOverview, Overview};
 pub use thresholds::{Thresholds, judge};
+
+use chart::ChartFigure;
 
 use crate::engine::Engine;
 use crate::error::Result;
@@ -34,6 +37,14 @@ pub trait Analysis: Sync {
     /// # Errors
     /// A relation failed or lacks a column.
     fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope) -> Result<Box<dyn Outcome>>;
+
+    /// Charts for the report that the numbers of the outcome need no relation for.
+    ///
+    /// # Errors
+    /// A relation failed or lacks a column.
+    fn charts(&self, _engine: &Engine, _thresholds: &Thresholds, _scope: Scope) -> Result<Vec<ChartFigure>> {
+        Ok(Vec::new())
+    }
 }
 
 /// Every analysis, in the order `--mode all` would run them.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::chart::ChartFigure;
 use super::language::{Lang, Text};
 use crate::quantity;
 
@@ -162,6 +163,8 @@ pub enum Figure {
     Table(TableFigure),
     /// A sentence.
     Note(Text),
+    /// A chart; terminals do without.
+    Chart(Box<ChartFigure>),
 }
 
 /// What an analysis found out.

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::chart::{self, ChartFigure};
 use super::language::Text;
 use super::outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure};
 use super::thresholds::{Thresholds, judge};
@@ -82,6 +83,20 @@ impl Analysis for Overview {
             .partition(|device| device.device_index < 0);
         Ok(Box::new(OverviewOutcome { devices, host, thresholds: thresholds.clone() }))
     }
+
+    fn charts(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope) -> Result<Vec<ChartFigure>> {
+        let devices = DeviceOverview::read(engine, scope)?;
+        let mut charts = Vec::new();
+        if !devices.is_empty() {
+            charts.push(chart::devices(&devices));
+        }
+        for device in &devices {
+            charts.extend(chart::expansion(engine, device.device_index)?);
+            charts.extend(chart::attribution(engine, device)?);
+            charts.extend(chart::layout(engine, device, thresholds.segment_low_use)?);
+        }
+        Ok(charts)
+    }
 }
 
 /// Devices with the thresholds they are judged by.
@@ -128,6 +143,18 @@ impl Outcome for OverviewOutcome {
 }
 
 impl DeviceOverview {
+    /// The devices in scope, without pinned host memory.
+    ///
+    /// # Errors
+    /// The relation failed.
+    pub fn read(engine: &Engine, scope: Scope) -> Result<Vec<Self>> {
+        let mut devices: Vec<Self> = engine.rows(&[])?;
+        devices.retain(|device| {
+            device.device_index >= 0 && scope.device.is_none_or(|index| index == device.device_index)
+        });
+        Ok(devices)
+    }
+
     fn json(&self) -> Value {
         json!({
             "device_index": self.device_index,

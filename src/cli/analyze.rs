@@ -6,11 +6,15 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 
-use crate::analysis::{ANALYSES, Analysis, ImportNote, Lang, Scope, Severity, SnapshotFacts, Thresholds};
+use crate::analysis::{
+    ANALYSES, Analysis, DeviceOverview, Figure, Finding, ImportNote, Info, Lang, Scope, Severity,
+    SnapshotFacts, Thresholds,
+};
 use crate::cli::Outcome;
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result};
-use crate::output::{Page, Sink, envelope, write_page};
+use crate::output::{Page, Redaction, Sink, envelope, write_page};
+use crate::report::{Report, Section};
 use crate::store::Cache;
 
 /// Judge a snapshot: what each device holds, and whether that is healthy.
@@ -47,6 +51,9 @@ pub(super) struct Args {
     /// Exit with 1 when a finding is this bad or worse.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
+    /// Leave out user names and the folders that lead to files, in every format.
+    #[arg(long)]
+    redact: bool,
     /// Neither use nor keep the Parquet made of a snapshot.
     #[arg(long)]
     no_cache: bool,
@@ -98,10 +105,6 @@ fn analysis(name: &str) -> Result<&'static dyn Analysis> {
 /// Runs the command.
 pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     let analysis = analysis(&args.mode)?;
-    if args.output.as_deref().and_then(Path::extension).is_some_and(|extension| extension == "html") {
-        let reason = "this version writes no HTML report; choose another name for text or JSON";
-        return Err(Error::Usage { what: "--output".to_owned(), reason: reason.to_owned() });
-    }
     let mut thresholds = Thresholds::default();
     for assignment in &args.thresholds {
         thresholds.set(assignment)?;
@@ -113,6 +116,29 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     let notes = ImportNote::read(&engine)?;
     let outcome = analysis.run(&engine, &thresholds, Scope { device: args.device })?;
     let findings = outcome.findings();
+    let redaction = if args.redact { Redaction::paths() } else { Redaction::none() };
+    if args.output.as_deref().and_then(Path::extension).is_some_and(|extension| extension == "html") {
+        let scope = Scope { device: args.device };
+        let mut figures = outcome.figures();
+        let charts = analysis.charts(&engine, &thresholds, scope)?;
+        figures.extend(charts.into_iter().map(|chart| Figure::Chart(Box::new(chart))));
+        let sections = [Section { mode: analysis.name(), findings: findings.clone(), figures }];
+        let devices = DeviceOverview::read(&engine, scope)?;
+        let gaps = Info::read(&engine)?.gaps();
+        let report = Report {
+            source: &args.source.to_string_lossy(),
+            snapshot: snapshot.as_ref(),
+            notes: &notes,
+            gaps: &gaps,
+            thresholds: &thresholds,
+            devices: &devices,
+            sections: &sections,
+            lang,
+            redaction,
+        };
+        write_to(args.output.as_deref(), &[&args.source], |out| report.write(out))?;
+        return Ok(reached(args, &findings));
+    }
     write_to(args.output.as_deref(), &[&args.source], |out| match args.format {
         Format::Text => write_page(
             out,
@@ -139,12 +165,17 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
             writeln!(out)
         }
     })?;
+    Ok(reached(args, &findings))
+}
+
+/// Whether a finding is as bad as `--fail-on` says.
+fn reached(args: &Args, findings: &[Finding]) -> Outcome {
     let worst = findings.iter().map(|finding| finding.severity).max();
-    Ok(match args.fail_on {
+    match args.fail_on {
         Some(FailOn::Warning) if worst >= Some(Severity::Warning) => Outcome::FindingReached,
         Some(FailOn::Critical) if worst >= Some(Severity::Critical) => Outcome::FindingReached,
         _ => Outcome::Done,
-    })
+    }
 }
 
 /// Runs `npusnap thresholds`.

@@ -41,10 +41,13 @@ pub fn write_page(out: &mut dyn Write, page: &Page<'_>, lang: Lang) -> io::Resul
         writeln!(out, "{mark}{space} {}: {}", subject.get(lang), finding.message.get(lang))?;
     }
     for figure in page.figures {
-        writeln!(out)?;
         match figure {
-            Figure::Table(table) => write_table(out, table, lang)?,
-            Figure::Note(text) => writeln!(out, "{}", text.get(lang))?,
+            Figure::Table(table) => {
+                writeln!(out)?;
+                write_table(out, table, lang)?;
+            }
+            Figure::Note(text) => writeln!(out, "\n{}", text.get(lang))?,
+            Figure::Chart(_) => {}
         }
     }
     write_notes(out, page.notes, lang)

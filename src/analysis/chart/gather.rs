@@ -1,0 +1,331 @@
+//! Relations become charts. Nothing here grows with the snapshot: what is many was joined or left out in SQL.
+
+use std::collections::BTreeSet;
+
+use super::stacks::StackWords;
+use super::{
+    BlockState, Chart, ChartFigure, DeviceBar, Expansion, Flame, FlameNode, Layout, OtherSegments, PoolEvent,
+    SegmentRow, Span, StackBar, Stacks,
+};
+use crate::analysis::language::Text;
+use crate::analysis::overview::DeviceOverview;
+use crate::engine::{Engine, row};
+use crate::error::Result;
+
+/// Stacks that a flame graph is made of.
+const FLAME_STACKS: i64 = 200;
+/// Stacks with a bar of their own.
+const BARS: usize = 10;
+/// Segments with a row of their own.
+const SEGMENTS: i64 = 20;
+/// A path of a flame graph with a smaller share of all is joined with its neighbours.
+const SMALLEST_SHARE: i64 = 400;
+/// Frames of a path that a flame graph shows.
+const DEEPEST: usize = 64;
+
+row! {
+    /// Blocks of a segment.
+    pub struct LayoutRow from "segment_layout" {
+        /// `segments.id`.
+        segment_id: i64,
+        /// Start address of the segment.
+        address: Option<i64>,
+        /// Bytes of the segment.
+        total_size: i64,
+        /// Of them, in allocated blocks.
+        allocated_size: i64,
+        /// `large` or `small`.
+        segment_type: Option<String>,
+        /// Stream that owns the segment.
+        stream: Option<i64>,
+        /// Bytes of the blocks.
+        block_size: i64,
+        /// How many blocks these are.
+        block_count: i64,
+        /// State of the blocks.
+        state: String,
+        /// Call stack; NULL where several blocks are joined.
+        stack_id: Option<i64>,
+    }
+}
+
+row! {
+    /// A segment event that stands for a stretch of them.
+    pub struct GrowthRow from "pool_growth" {
+        /// Position of the event.
+        trace_index: i64,
+        /// Microseconds since the Unix epoch.
+        time_us: Option<i64>,
+        /// The allocator's name of the event.
+        action: String,
+        /// Bytes of the event.
+        size: i64,
+        /// Bytes since the recording began.
+        net_size: i64,
+        /// Segments since the recording began.
+        net_segments: i64,
+        /// Call stack of the event.
+        stack_id: Option<i64>,
+        /// Segment events of the device.
+        event_count: i64,
+    }
+}
+
+row! {
+    /// A call stack and what it holds.
+    pub struct HeldRow from "top_allocations" {
+        /// `call_stacks.id`.
+        stack_id: Option<i64>,
+        /// Bytes, rounding included.
+        total_size: i64,
+        /// Bytes asked for.
+        requested_size: Option<i64>,
+        /// Blocks.
+        block_count: i64,
+        /// Frames as JSON, innermost first.
+        frames_json: Option<String>,
+    }
+}
+
+row! {
+    /// The frames of a call stack.
+    pub struct StackRow from "_stack_frames" {
+        /// `call_stacks.id`.
+        stack_id: i64,
+        /// Frames as JSON, innermost first.
+        frames_json: String,
+    }
+}
+
+/// Devices side by side.
+#[must_use]
+pub fn devices(devices: &[DeviceOverview]) -> ChartFigure {
+    let bars = devices
+        .iter()
+        .map(|device| DeviceBar {
+            device_index: device.device_index,
+            bytes: [device.reserved, device.active, device.allocated],
+            fragmentation_ratio: device.fragmentation_ratio,
+        })
+        .collect();
+    let title = Text::new("Devices side by side", "各设备对比");
+    ChartFigure { name: "devices", device: None, title, chart: Chart::Devices(bars) }
+}
+
+/// Where blocks lie in the segments of a device.
+///
+/// # Errors
+/// The relation failed.
+pub fn layout(engine: &Engine, device: &DeviceOverview, low_use: f64) -> Result<Option<ChartFigure>> {
+    let rows: Vec<LayoutRow> =
+        engine.rows(&[("device", device.device_index.into()), ("limit", SEGMENTS.into())])?;
+    let mut segments: Vec<SegmentRow> = Vec::new();
+    for row in rows {
+        if segments.last().is_none_or(|last| last.segment_id != row.segment_id) {
+            segments.push(SegmentRow {
+                segment_id: row.segment_id,
+                address: row.address,
+                total_size: row.total_size,
+                allocated_size: row.allocated_size,
+                is_low_use: share(row.allocated_size, row.total_size) < low_use,
+                segment_type: row.segment_type.unwrap_or_default(),
+                stream: row.stream,
+                spans: Vec::new(),
+            });
+        }
+        let Some(segment) = segments.last_mut() else { continue };
+        // The rows fill the segment in this order; what was joined is drawn as one piece.
+        let offset = segment.spans.last().map_or(0, |span| span.offset + span.size);
+        segment.spans.push(Span {
+            offset,
+            size: row.block_size,
+            state: BlockState::parse(&row.state),
+            block_count: row.block_count,
+            stack_id: row.stack_id,
+        });
+    }
+    if segments.is_empty() {
+        return Ok(None);
+    }
+    let shown = |size: fn(&SegmentRow) -> i64| segments.iter().map(size).sum::<i64>();
+    let other = OtherSegments {
+        count: device.segment_count - i64::try_from(segments.len()).unwrap_or(i64::MAX),
+        total_size: device.reserved - shown(|segment| segment.total_size),
+        allocated_size: device.allocated - shown(|segment| segment.allocated_size),
+    };
+    let ids = segments.iter().flat_map(|segment| &segment.spans).filter_map(|span| span.stack_id);
+    let stacks = words(engine, ids)?;
+    Ok(Some(ChartFigure {
+        name: "layout",
+        device: Some(device.device_index),
+        title: Text::new("Where blocks lie in segments", "段内块的布局"),
+        chart: Chart::Layout(Layout { segments, other: Some(other).filter(|other| other.count > 0), stacks }),
+    }))
+}
+
+/// How the pool of a device grew and shrank.
+///
+/// # Errors
+/// The relation failed.
+pub fn expansion(engine: &Engine, device_index: i64) -> Result<Option<ChartFigure>> {
+    let rows: Vec<GrowthRow> = engine.rows(&[("device", device_index.into())])?;
+    let Some(event_count) = rows.first().map(|row| row.event_count) else { return Ok(None) };
+    let stacks = words(engine, rows.iter().filter_map(|row| row.stack_id))?;
+    let events = rows
+        .into_iter()
+        .map(|row| PoolEvent {
+            trace_index: row.trace_index,
+            time_us: row.time_us,
+            change: if matches!(row.action.as_str(), "segment_alloc" | "segment_map") {
+                row.size
+            } else {
+                -row.size
+            },
+            net_segments: row.net_segments,
+            net_size: row.net_size,
+            stack_id: row.stack_id,
+        })
+        .collect();
+    Ok(Some(ChartFigure {
+        name: "expansion",
+        device: Some(device_index),
+        title: Text::new("How the pool grew", "内存池扩容过程"),
+        chart: Chart::Expansion(Expansion { events, event_count, stacks }),
+    }))
+}
+
+/// Who holds the memory of a device at the moment of the dump: bars, and the same as a flame graph.
+///
+/// # Errors
+/// The relation failed.
+pub fn attribution(engine: &Engine, device: &DeviceOverview) -> Result<Vec<ChartFigure>> {
+    let rows: Vec<HeldRow> =
+        engine.rows(&[("device", device.device_index.into()), ("limit", FLAME_STACKS.into())])?;
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let total = device.active_allocated_bytes;
+    let counted = i64::try_from(rows.len()).unwrap_or(i64::MAX);
+    let known: Vec<(i64, StackWords)> = rows
+        .iter()
+        .filter_map(|row| {
+            let words = StackWords::parse(row.stack_id?, row.frames_json.as_deref()?);
+            Some((row.total_size, words))
+        })
+        .collect();
+    let root = flame(&known, total);
+    let bars: Vec<StackBar> = rows
+        .iter()
+        .take(BARS)
+        .map(|row| StackBar {
+            stack_id: row.stack_id,
+            bytes: row.total_size,
+            requested: row.requested_size,
+            block_count: row.block_count,
+        })
+        .collect();
+    let shown: i64 = bars.iter().map(|bar| bar.bytes).sum();
+    let others = counted - i64::try_from(bars.len()).unwrap_or(0);
+    let other = (total > shown).then(|| ((counted < FLAME_STACKS).then_some(others), total - shown));
+    let figure = |name, title, chart| ChartFigure { name, device: Some(device.device_index), title, chart };
+    let has_paths = !root.children.is_empty();
+    let stacks = known.into_iter().map(|(_, words)| words).collect::<Vec<_>>();
+    let top = stacks.iter().filter(|words| bars.iter().any(|bar| bar.stack_id == Some(words.stack_id)));
+    let top = top.cloned().collect();
+    let mut figures = vec![figure(
+        "stacks",
+        Text::new("Who holds the memory", "谁占用了内存"),
+        Chart::Stacks(Stacks { bars, other, total, stacks: top }),
+    )];
+    if has_paths {
+        let title = Text::new("The same by call path", "按调用路径展开");
+        figures.push(figure("flame", title, Chart::Flame(Flame { root })));
+    }
+    Ok(figures)
+}
+
+/// A tree of call paths, outermost frame first; what is too narrow to be read is joined.
+#[must_use]
+pub fn flame(stacks: &[(i64, StackWords)], total: i64) -> FlameNode {
+    let mut root = FlameNode { name: String::new(), bytes: total, children: Vec::new() };
+    for (bytes, words) in stacks {
+        let mut node = &mut root;
+        for frame in words.frames.iter().rev().take(DEEPEST) {
+            let name = frame.short();
+            let place = node.children.iter().position(|child| child.name == name);
+            let place = place.unwrap_or_else(|| {
+                node.children.push(FlameNode { name, bytes: 0, children: Vec::new() });
+                node.children.len() - 1
+            });
+            let Some(child) = node.children.get_mut(place) else { break };
+            child.bytes += bytes;
+            node = child;
+        }
+    }
+    prune(&mut root, total / SMALLEST_SHARE);
+    root
+}
+
+fn prune(node: &mut FlameNode, smallest: i64) {
+    node.children.retain(|child| child.bytes > smallest);
+    node.children.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
+    for child in &mut node.children {
+        prune(child, smallest);
+    }
+}
+
+/// Words for call stacks, by their ids.
+///
+/// # Errors
+/// The relation failed.
+pub fn words(engine: &Engine, ids: impl Iterator<Item = i64>) -> Result<Vec<StackWords>> {
+    let ids: BTreeSet<i64> = ids.collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let list: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let list = format!(",{},", list.join(","));
+    let rows: Vec<StackRow> = engine.rows(&[("ids", list.as_str().into())])?;
+    Ok(rows.iter().map(|row| StackWords::parse(row.stack_id, &row.frames_json)).collect())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
+fn share(part: i64, whole: i64) -> f64 {
+    if whole > 0 { part as f64 / whole as f64 } else { 1.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stack(id: i64, frames: &[&str]) -> StackWords {
+        let list: Vec<String> = frames.iter().map(|name| format!(r#"{{"name": "{name}"}}"#)).collect();
+        StackWords::parse(id, &format!("[{}]", list.join(",")))
+    }
+
+    #[test]
+    fn paths_that_begin_alike_share_their_frames() {
+        let node = |name: &str, bytes, children: Vec<FlameNode>| FlameNode {
+            name: name.to_owned(),
+            bytes,
+            children,
+        };
+        let stacks =
+            [(500, stack(1, &["f", "main"])), (300, stack(2, &["g", "main"])), (200, stack(3, &["h"]))];
+        let expected = node(
+            "",
+            1000,
+            vec![
+                node("main", 800, vec![node("f", 500, vec![]), node("g", 300, vec![])]),
+                node("h", 200, vec![]),
+            ],
+        );
+        assert_eq!(flame(&stacks, 1000), expected);
+    }
+
+    #[test]
+    fn a_path_too_narrow_to_be_read_is_left_out() {
+        let tree = flame(&[(996, stack(1, &["f"])), (2, stack(2, &["g"]))], 1000);
+        assert_eq!(tree.children.iter().map(|child| child.bytes).collect::<Vec<_>>(), [996]);
+    }
+}

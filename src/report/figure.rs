@@ -1,0 +1,141 @@
+//! Tables, charts and the queries that reproduce them, as parts of a section.
+
+use serde_json::json;
+
+use super::Report;
+use super::html::Html;
+use super::option;
+use super::registry::Registry;
+use super::strings::Strings;
+use crate::analysis::chart::{Chart, ChartFigure, StackWords};
+use crate::analysis::{Cell, Lang, Subject, TableFigure, Text};
+
+/// Rows of a table that stand in the page before it scrolls.
+const TALL_TABLE: usize = 14;
+
+/// A table that scrolls on its own when it is wide or long.
+pub(super) fn table(html: &mut Html<'_>, table: &TableFigure, id: &str) {
+    let tall = if table.rows.len() > TALL_TABLE { "scroll tall" } else { "scroll" };
+    html.open("div", &[("class", tall), ("tabindex", "0"), ("role", "region"), ("aria-labelledby", id)]);
+    html.open("table", &[]);
+    html.words("caption", &[("id", id)], &table.title);
+    html.open("thead", &[]);
+    html.open("tr", &[]);
+    let is_number =
+        |place: usize| table.rows.iter().any(|row| matches!(row.get(place), Some(Cell::Quantity(_))));
+    for (place, heading) in table.headings.iter().enumerate() {
+        let class = if is_number(place) { "number" } else { "name" };
+        html.words("th", &[("scope", "col"), ("class", class)], heading);
+    }
+    html.close("tr");
+    html.close("thead");
+    html.open("tbody", &[]);
+    for row in &table.rows {
+        html.open("tr", &[]);
+        for cell in row {
+            match cell {
+                Cell::Quantity(quantity) => html.element("td", &[("class", "number")], &quantity.text()),
+                Cell::Text(text) => html.words("td", &[], text),
+            }
+        }
+        html.close("tr");
+    }
+    html.close("tbody");
+    html.close("table");
+    html.close("div");
+}
+
+/// A chart: a place for the browser to draw in, the words around it, and the query behind it.
+pub(super) fn chart(
+    html: &mut Html<'_>,
+    figure: &ChartFigure,
+    report: &Report<'_>,
+    strings: &Strings,
+    registry: &mut Registry,
+) {
+    let id = anchor(figure);
+    let drawing = option::draw(&figure.chart);
+    let title = match figure.device {
+        Some(device) if report.devices.len() > 1 => {
+            let subject = Subject::Device(device).words();
+            Text::new(
+                format!("{}, {}", figure.title.get(Lang::En), subject.get(Lang::En)),
+                format!("{}（{}）", figure.title.get(Lang::Zh), subject.get(Lang::Zh)),
+            )
+        }
+        _ => figure.title.clone(),
+    };
+    html.open("figure", &[("id", &id), ("class", &format!("chart {}", figure.name))]);
+    html.open("figcaption", &[]);
+    html.words("h3", &[], &title);
+    if let Some(how) = strings.find(&format!("chart.{}", figure.name)) {
+        html.words("p", &[], &how);
+    }
+    html.close("figcaption");
+    let height = (drawing.height * 10).to_string();
+    html.open("div", &[("class", "controls"), ("hidden", "")]);
+    html.close("div");
+    html.element(
+        "div",
+        &[
+            ("class", "canvas"),
+            ("role", "img"),
+            ("tabindex", "0"),
+            ("data-chart", &id),
+            ("data-height", &height),
+            ("aria-label", title.get(report.lang)),
+            ("data-en", title.get(Lang::En)),
+            ("data-zh", title.get(Lang::Zh)),
+        ],
+        "",
+    );
+    html.element("div", &[("class", "detail"), ("aria-live", "polite")], "");
+    for sql in strings.queries(&format!("chart.{}", figure.name)) {
+        let device = figure.device.map_or_else(String::new, |device| device.to_string());
+        query(html, report.source, &sql.replace("$device", &device), strings);
+    }
+    html.close("figure");
+    registry.add_stacks(stacks(&figure.chart));
+    registry.add_chart(json!({
+        "id": id,
+        "kind": figure.name,
+        "device": figure.device,
+        "option": drawing.option,
+        "extra": drawing.extra,
+    }));
+}
+
+/// The name that links and scripts use for a chart.
+fn anchor(figure: &ChartFigure) -> String {
+    figure
+        .device
+        .map_or_else(|| format!("chart-{}", figure.name), |device| format!("chart-{}-{device}", figure.name))
+}
+
+/// The command that gives a table's or a chart's numbers again.
+pub(super) fn query(html: &mut Html<'_>, source: &str, sql: &str, strings: &Strings) {
+    let command = format!("npusnap sql {} \"{sql}\"", quoted(source));
+    html.open("div", &[("class", "query")]);
+    html.element("code", &[], &command);
+    html.words("button", &[("type", "button"), ("class", "copy"), ("hidden", "")], &strings.get("page.copy"));
+    html.close("div");
+}
+
+/// A file name as a shell takes it.
+fn quoted(name: &str) -> String {
+    if name.chars().all(|symbol| symbol.is_alphanumeric() || "._-/+=,@%".contains(symbol)) {
+        return name.to_owned();
+    }
+    format!("'{}'", name.replace('\'', r"'\''"))
+}
+
+fn stacks(chart: &Chart) -> &[StackWords] {
+    match chart {
+        Chart::Timeline(timeline) => &timeline.stacks,
+        Chart::Layout(layout) => &layout.stacks,
+        Chart::Expansion(expansion) => &expansion.stacks,
+        Chart::Stacks(stacks) => &stacks.stacks,
+        Chart::Sequence(sequence) => &sequence.stacks,
+        Chart::Devices(_) | Chart::Flame(_) | Chart::Overlay(_) => &[],
+    }
+}
