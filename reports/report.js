@@ -18,7 +18,7 @@
     while (size >= 1023.995 && unit < UNITS.length - 1) { size /= 1024; unit += 1; }
     return `${value < 0 ? "-" : ""}${unit === 0 ? size : size.toFixed(digits)} ${UNITS[unit]}`;
   }
-  const axisBytes = (value) => bytes(value).replace(/\.?0+ /, " ");
+  const axisBytes = (value) => bytes(value).replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ");
   const count = (value) => Number(value).toLocaleString("en-US", { maximumFractionDigits: 0 });
   const percent = (value) => `${(value * 100).toFixed(1)} %`;
   const axisPercent = (value) => `${Math.round(value * 1000) / 10} %`;
@@ -148,7 +148,7 @@
       if (!drawn) return null;
       const name = chart.option.series[0].data[params.dataIndex].name || bytes(chart.extra.total);
       return { type: "rect", shape: { ...drawn, r: 2 }, style: { fill: flameColor(name) }, emphasis: { style: { stroke: style("text"), lineWidth: 1.5 } },
-        textContent: { style: { text: drawn.width > 34 ? name : "", fill: style("flame-text") || "#1b2230", width: drawn.width - 8, overflow: "truncate", fontFamily: style("sans"), fontSize: 12 } },
+        textContent: { style: { text: drawn.width > 34 ? name : "", fill: "#2a1d0c", width: drawn.width - 8, overflow: "truncate", fontFamily: style("sans"), fontSize: 12 } },
         textConfig: { position: "insideLeft", inside: true } };
     },
   };

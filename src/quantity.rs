@@ -73,6 +73,13 @@ pub fn ratio(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0))
 }
 
+/// The share of a part in a whole as a percentage; `-` of nothing.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "one decimal of a share needs no more than 53 bits")]
+pub fn percent(part: i64, whole: i64) -> String {
+    ratio((whole != 0).then(|| part as f64 / whole as f64))
+}
+
 /// A 64-bit address in hexadecimal, also where the signed number is negative.
 #[must_use]
 pub fn address(value: i64) -> String {

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::Report;
+use super::svg::{self, Wording};
 use super::html::Html;
 use super::option;
 use super::registry::Registry;
@@ -65,7 +66,7 @@ pub(super) fn chart(
         }
         _ => figure.title.clone(),
     };
-    html.open("figure", &[("id", &id), ("class", &format!("chart {}", figure.name))]);
+    html.open("figure", &[("id", &id), ("class", &format!("chart chart-{}", figure.name))]);
     html.open("figcaption", &[]);
     html.words("h3", &[], &title);
     if let Some(how) = strings.find(&format!("chart.{}", figure.name)) {
@@ -89,6 +90,9 @@ pub(super) fn chart(
         ],
         "",
     );
+    html.open("noscript", &[]);
+    html.markup(&svg::draw(&figure.chart, Wording::Both, &report.redaction));
+    html.close("noscript");
     html.element("div", &[("class", "detail"), ("aria-live", "polite")], "");
     for sql in strings.queries(&format!("chart.{}", figure.name)) {
         let device = figure.device.map_or_else(String::new, |device| device.to_string());

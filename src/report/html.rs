@@ -65,8 +65,22 @@ impl<'a> Html<'a> {
             self.text(en);
             return;
         }
-        self.element("span", &[("lang", "en")], en);
-        self.element("span", &[("lang", "zh")], zh);
+        for (lang, text) in [("en", en), ("zh", zh)] {
+            self.open("span", &[("lang", lang)]);
+            self.prose(text);
+            self.close("span");
+        }
+    }
+
+    /// A sentence, in which backticks mark what is to be typed.
+    fn prose(&mut self, text: &str) {
+        for (place, piece) in text.split('`').enumerate() {
+            if place % 2 == 1 {
+                self.element("code", &[], piece);
+            } else {
+                self.text(piece);
+            }
+        }
     }
 
     /// Text.

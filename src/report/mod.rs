@@ -11,6 +11,7 @@ mod page;
 mod registry;
 mod section;
 mod strings;
+mod svg;
 
 use std::io::{self, Write};
 
