@@ -59,7 +59,8 @@ mod tests {
         for (most, max, step) in [
             (0, 1, 1),
             (1000, 1024, 256),
-            (MIB, 5 * MIB / 4, MIB / 4),
+            (MIB, MIB, MIB / 4),
+            (MIB + 1, 5 * MIB / 4, MIB / 4),
             (5 * MIB + 1, 6 * MIB, MIB),
             (42 * GIB, 50 * GIB, 10 * GIB),
             (GIB + GIB / 3, 3 * GIB / 2, GIB / 4),

@@ -3,11 +3,12 @@
 use serde_json::json;
 
 use super::Report;
-use super::svg::{self, Wording};
+use super::downsample;
 use super::html::Html;
 use super::option;
 use super::registry::Registry;
 use super::strings::Strings;
+use super::svg::{self, Wording};
 use crate::analysis::chart::{Chart, ChartFigure, StackWords};
 use crate::analysis::{Cell, Lang, Subject, TableFigure, Text};
 
@@ -55,7 +56,9 @@ pub(super) fn chart(
     registry: &mut Registry,
 ) {
     let id = anchor(figure);
-    let drawing = option::draw(&figure.chart);
+    let sampled = sampled(&figure.chart);
+    let chart = sampled.as_ref().unwrap_or(&figure.chart);
+    let drawing = option::draw(chart);
     let title = match figure.device {
         Some(device) if report.devices.len() > 1 => {
             let subject = Subject::Device(device).words();
@@ -91,7 +94,7 @@ pub(super) fn chart(
         "",
     );
     html.open("noscript", &[]);
-    html.markup(&svg::draw(&figure.chart, Wording::Both, &report.redaction));
+    html.markup(&svg::draw(chart, Wording::Both, &report.redaction));
     html.close("noscript");
     html.element("div", &[("class", "detail"), ("aria-live", "polite")], "");
     for sql in strings.queries(&format!("chart.{}", figure.name)) {
@@ -107,6 +110,16 @@ pub(super) fn chart(
         "option": drawing.option,
         "extra": drawing.extra,
     }));
+}
+
+/// The chart with as many points as can be seen; none where it has no more.
+fn sampled(chart: &Chart) -> Option<Chart> {
+    match chart {
+        Chart::Timeline(timeline) => {
+            Some(Chart::Timeline(downsample::timeline(timeline, downsample::POINTS)))
+        }
+        _ => None,
+    }
 }
 
 /// The name that links and scripts use for a chart.

@@ -4,6 +4,7 @@
 //! that `reports/report.js` hands to ECharts when they come into view.
 
 mod axis;
+mod downsample;
 mod figure;
 mod html;
 mod option;

@@ -61,6 +61,8 @@ pub(super) fn draw(expansion: &Expansion) -> Drawing {
         "itemStyle": {"color": color("reserved")},
         "data": events.iter().map(|event| json!([event.trace_index, event.net_segments])).collect::<Vec<_>>(),
     }));
+    let smallest = events.iter().map(|event| event.change.unsigned_abs()).min().unwrap_or(1).max(1);
+    let most = events.iter().map(|event| event.change.unsigned_abs()).max().unwrap_or(1).max(1);
     let first = events.first().map_or(0, |event| event.trace_index);
     let last = events.last().map_or(1, |event| event.trace_index);
     let option = with(
@@ -72,6 +74,8 @@ pub(super) fn draw(expansion: &Expansion) -> Drawing {
                 {
                     "type": "log",
                     "logBase": 2,
+                    "min": 1_i64 << smallest.ilog2().min(61),
+                    "max": 2_i64 << most.ilog2().min(61),
                     "axisLabel": {"formatter": call("bytes"), "color": color("muted"), "hideOverlap": true},
                     "axisLine": {"show": false},
                     "axisTick": {"show": false},

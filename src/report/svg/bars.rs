@@ -1,6 +1,6 @@
 //! Devices side by side, bytes by call stack, and the events before a moment.
 
-use super::paper::{Anchor, Wording, WIDTH, fitted, sheet};
+use super::paper::{Anchor, WIDTH, Wording, fitted, sheet};
 use super::plot::{Plot, scale};
 use crate::analysis::chart::{Counter, DeviceBar, EventKind, Sequence, Stacks};
 use crate::analysis::{Lang, Text};

@@ -71,7 +71,12 @@ pub(super) fn timeline(timeline: &Timeline, wording: Wording, redaction: &Redact
         if let Some(peak) = timeline.peaks.iter().find(|peak| peak.counter == Counter::Allocated) {
             let at = (plot.x(peak.trace_index).clamp(140, 820), plot.y(peak.bytes) - 12);
             let bytes = quantity::bytes(peak.bytes);
-            paper.words(&Text::new(format!("peak {bytes}"), format!("峰值 {bytes}")), at, Anchor::Middle, "text");
+            paper.words(
+                &Text::new(format!("peak {bytes}"), format!("峰值 {bytes}")),
+                at,
+                Anchor::Middle,
+                "text",
+            );
         }
         plot.along(paper, quantity::count);
         plot.named(paper, &Text::new("event", "事件"));
@@ -85,10 +90,13 @@ pub(super) fn expansion(expansion: &Expansion, wording: Wording, redaction: &Red
     let first = events.first().map_or(0, |event| event.trace_index);
     let last = events.last().map_or(1, |event| event.trace_index);
     let plot = Plot::new(HEIGHT, first, last, ByteAxis::up_to(most));
+    // The sizes differ by thousands; the axis goes from power of two to power of two.
+    let smallest = events.iter().map(|event| event.change.unsigned_abs()).min().unwrap_or(1).max(1);
+    let (least, most) = (1_i64 << smallest.ilog2().min(61), 2_i64 << most.max(1).ilog2().min(61));
     let low = events.iter().map(|event| event.net_segments).min().unwrap_or(0).min(0);
     let high = events.iter().map(|event| event.net_segments).max().unwrap_or(0).max(low + 1);
     sheet(HEIGHT, wording, redaction, |paper| {
-        plot.bytes(paper);
+        plot.powers(paper, least, most);
         let mut path: Vec<(i32, i32)> = Vec::new();
         for event in events {
             let (x, y) = (
@@ -111,7 +119,7 @@ pub(super) fn expansion(expansion: &Expansion, wording: Wording, redaction: &Red
                 (false, false) => "small",
             };
             let radius = (64 - (event.change.unsigned_abs() >> 18).leading_zeros()).clamp(3, 14);
-            let at = (plot.x(event.trace_index), plot.y(event.change.abs()));
+            let at = (plot.x(event.trace_index), plot.power(event.change.abs(), least, most));
             paper.circle(at, i32::try_from(radius).unwrap_or(3), tone, event.change > 0);
         }
         plot.along(paper, quantity::count);

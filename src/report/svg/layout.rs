@@ -1,6 +1,6 @@
 //! Segments as rows, their blocks at their position.
 
-use super::paper::{Anchor, Wording, WIDTH, sheet};
+use super::paper::{Anchor, WIDTH, Wording, sheet};
 use super::plot::scale;
 use crate::analysis::chart::{BlockState, Layout};
 use crate::output::Redaction;
@@ -26,7 +26,9 @@ pub(super) fn draw(layout: &Layout, wording: Wording, redaction: &Redaction) -> 
                 let left = scale(span.offset, segment.total_size, LEFT, RIGHT);
                 let right = scale(span.offset + span.size, segment.total_size, LEFT, RIGHT).max(left + 1);
                 waiting = match waiting {
-                    Some((from, to, state)) if state == span.state && left <= to => Some((from, right.max(to), state)),
+                    Some((from, to, state)) if state == span.state && left <= to => {
+                        Some((from, right.max(to), state))
+                    }
                     other => {
                         rectangle(paper, other, y);
                         Some((left, right, span.state))

@@ -2,10 +2,10 @@
 //!
 //! Drawing into a string cannot fail, so nothing here returns an error.
 
+use plotters::coord::Shift;
 use plotters::prelude::{
     BLACK, Circle, DrawingArea, IntoDrawingArea as _, PathElement, Polygon, RGBColor, Rectangle, SVGBackend,
 };
-use plotters::coord::Shift;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color as _, IntoFont as _, ShapeStyle, TextStyle};
 
@@ -109,7 +109,8 @@ impl Paper<'_> {
             Wording::One(lang) => self.text(words.get(lang), at, anchor, tone),
             Wording::Both if en == zh => self.text(en, at, anchor, tone),
             Wording::Both => {
-                let shown = |text| visible(text).chars().filter(|symbol| *symbol != BETWEEN).collect::<String>();
+                let shown =
+                    |text| visible(text).chars().filter(|symbol| *symbol != BETWEEN).collect::<String>();
                 self.write(&format!("{}{BETWEEN}{}", shown(en), shown(zh)), at, anchor, tone);
             }
         }

@@ -48,8 +48,29 @@ impl Plot {
         for tick in self.axis.ticks() {
             let y = self.y(tick);
             paper.line(vec![(LEFT, y), (RIGHT, y)], "line", 1);
-            paper.text(&quantity::bytes(tick), (LEFT - 8, y), Anchor::End, "muted");
+            paper.text(&quantity::tick(tick), (LEFT - 8, y), Anchor::End, "muted");
         }
+    }
+
+    /// Lines and labels for bytes that grow by a factor from line to line, up to `most`.
+    pub(super) fn powers(&self, paper: &Paper<'_>, least: i64, most: i64) {
+        for tick in powers(least, most) {
+            let y = self.power(tick, least, most);
+            paper.line(vec![(LEFT, y), (RIGHT, y)], "line", 1);
+            paper.text(&quantity::tick(tick), (LEFT - 8, y), Anchor::End, "muted");
+        }
+    }
+
+    /// Height of bytes where each doubling takes the same room.
+    pub(super) fn power(&self, bytes: i64, least: i64, most: i64) -> i32 {
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::cast_possible_truncation,
+            reason = "pixels of a picture"
+        )]
+        let milli = |bytes: i64| ((bytes.max(1) as f64).log2() * 1000.0) as i64;
+        let (low, high) = (milli(least), milli(most));
+        scale(milli(bytes) - low, high - low, self.bottom, TOP)
     }
 
     /// Labels along the bottom, as `label` writes them.
@@ -111,6 +132,14 @@ impl Plot {
         }
         path
     }
+}
+
+/// Powers of two from one to another, few enough to be read.
+fn powers(least: i64, most: i64) -> impl Iterator<Item = i64> {
+    let doublings = i64::from((most / least.max(1)).max(1).ilog2());
+    let factor = 1_i64 << ((doublings / (TICKS + 1)) + 1).min(62);
+    std::iter::successors(Some(least), move |tick| tick.checked_mul(factor))
+        .take_while(move |tick| *tick <= most)
 }
 
 /// The pixel between two for the part of a whole.

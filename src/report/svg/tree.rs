@@ -1,6 +1,6 @@
 //! A flame graph: a rectangle for each frame, callers above what they called.
 
-use super::paper::{Anchor, Wording, WIDTH, fitted, sheet};
+use super::paper::{Anchor, WIDTH, Wording, fitted, sheet};
 use crate::analysis::chart::Flame;
 use crate::output::Redaction;
 use crate::quantity;
