@@ -1,6 +1,6 @@
 //! Tables, charts and the queries that reproduce them, as parts of a section.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Report;
 use super::downsample;
@@ -14,11 +14,20 @@ use crate::analysis::{Cell, Lang, Subject, TableFigure, Text};
 
 /// Rows of a table that stand in the page before it scrolls.
 const TALL_TABLE: usize = 14;
+/// Rows of a table that the page holds as markup; with more, the script shows those in view.
+const LONGEST_TABLE: usize = 60;
 
 /// A table that scrolls on its own when it is wide or long.
-pub(super) fn table(html: &mut Html<'_>, table: &TableFigure, id: &str) {
-    let tall = if table.rows.len() > TALL_TABLE { "scroll tall" } else { "scroll" };
-    html.open("div", &[("class", tall), ("tabindex", "0"), ("role", "region"), ("aria-labelledby", id)]);
+pub(super) fn table(html: &mut Html<'_>, table: &TableFigure, id: &str, registry: &mut Registry) {
+    let class = if table.rows.len() > TALL_TABLE { "scroll tall" } else { "scroll" };
+    let is_long = table.rows.len() > LONGEST_TABLE;
+    let rows = if is_long { registry.add_rows(long_rows(table)).to_string() } else { String::new() };
+    let mut attributes =
+        vec![("class", class), ("tabindex", "0"), ("role", "region"), ("aria-labelledby", id)];
+    if is_long {
+        attributes.push(("data-rows", &rows));
+    }
+    html.open("div", &attributes);
     html.open("table", &[]);
     html.words("caption", &[("id", id)], &table.title);
     html.open("thead", &[]);
@@ -32,7 +41,7 @@ pub(super) fn table(html: &mut Html<'_>, table: &TableFigure, id: &str) {
     html.close("tr");
     html.close("thead");
     html.open("tbody", &[]);
-    for row in &table.rows {
+    for row in table.rows.iter().take(LONGEST_TABLE) {
         html.open("tr", &[]);
         for cell in row {
             match cell {
@@ -45,6 +54,16 @@ pub(super) fn table(html: &mut Html<'_>, table: &TableFigure, id: &str) {
     html.close("tbody");
     html.close("table");
     html.close("div");
+}
+
+/// The rows of a table as the script takes them.
+fn long_rows(table: &TableFigure) -> Value {
+    let cell = |cell: &Cell| match cell {
+        Cell::Quantity(quantity) => json!([quantity.text(), "number"]),
+        Cell::Text(text) if text.get(Lang::En) == text.get(Lang::Zh) => json!([text.get(Lang::En)]),
+        Cell::Text(text) => json!([[text.get(Lang::En), text.get(Lang::Zh)]]),
+    };
+    table.rows.iter().map(|row| row.iter().map(cell).collect::<Value>()).collect()
 }
 
 /// A chart: a place for the browser to draw in, the words around it, and the query behind it.

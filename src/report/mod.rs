@@ -16,7 +16,7 @@ mod svg;
 
 use std::io::{self, Write};
 
-use serde_json::{Map, json};
+use serde_json::json;
 
 use crate::analysis::{DeviceOverview, Figure, Finding, Gap, ImportNote, Lang, SnapshotFacts, Thresholds};
 use crate::output::Redaction;
@@ -25,13 +25,30 @@ use html::{Html, island};
 use registry::Registry;
 use strings::Strings;
 
-const TEMPLATE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/reports/template.html"));
-const STYLE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/reports/report.css"));
-const SCRIPT: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/reports/report.js"));
-const ECHARTS: &str = include_str!(concat!(env!("OUT_DIR"), "/echarts.min.js"));
-const STYLE_HASH: &str = include_str!(concat!(env!("OUT_DIR"), "/report.css.sha256"));
-const SCRIPT_HASH: &str = include_str!(concat!(env!("OUT_DIR"), "/report.js.sha256"));
-const ECHARTS_HASH: &str = include_str!(concat!(env!("OUT_DIR"), "/echarts.min.js.sha256"));
+/// A file of `reports/`.
+macro_rules! hand_written {
+    ($name:literal) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/reports/", $name))
+    };
+}
+
+/// What the build script made: ECharts, and the hash of what a page runs.
+macro_rules! built {
+    ($name:literal) => {
+        include_str!(concat!(env!("OUT_DIR"), "/", $name))
+    };
+}
+
+const TEMPLATE: &str = hand_written!("template.html");
+const STYLE: (&str, &str) = (hand_written!("report.css"), built!("report.css.sha256"));
+const ECHARTS: &str = built!("echarts.min.js");
+/// Scripts in the order they run: mark of the template, text, hash.
+const SCRIPTS: [(&str, &str, &str); 4] = [
+    ("echarts", ECHARTS, built!("echarts.min.js.sha256")),
+    ("page", hand_written!("page.js"), built!("page.js.sha256")),
+    ("charts", hand_written!("charts.js"), built!("charts.js.sha256")),
+    ("report", hand_written!("report.js"), built!("report.js.sha256")),
+];
 
 /// What one analysis found.
 #[derive(Debug)]
@@ -77,29 +94,34 @@ impl Report<'_> {
         let mut registry = Registry::default();
         let mut html = Html::new(&self.redaction);
         page::write(&mut html, self, &strings, &mut registry);
-        let (charts, stacks) = registry.finish();
+        let (charts, stacks, rows) = registry.finish();
         let data = json!({
             "words": strings.script(),
             "charts": charts,
             "stacks": stacks,
+            "rows": rows,
             "source": self.source,
+            "worst": page::worst_device(self).map(|device| device.to_string()),
         });
         let mut title = Html::new(&self.redaction);
         title.text(&page::title(self, &strings));
+        let allowed: Vec<String> = SCRIPTS.iter().map(|(.., hash)| format!("'sha256-{hash}'")).collect();
         let policy = format!(
-            "default-src 'none'; script-src 'sha256-{ECHARTS_HASH}' 'sha256-{SCRIPT_HASH}'; \
-             style-src 'sha256-{STYLE_HASH}'; img-src data:; base-uri 'none'; form-action 'none'"
+            "default-src 'none'; script-src {}; style-src 'sha256-{}'; img-src data:; base-uri 'none'; \
+             form-action 'none'",
+            allowed.join(" "),
+            STYLE.1
         );
-        let fills: Map<_, _> = Map::from_iter([
-            ("lang".to_owned(), json!(lang_tag(self.lang))),
-            ("policy".to_owned(), json!(policy)),
-            ("title".to_owned(), json!(title.finish())),
-            ("style".to_owned(), json!(STYLE)),
-            ("body".to_owned(), json!(html.finish())),
-            ("data".to_owned(), json!(island(&data, &self.redaction))),
-            ("echarts".to_owned(), json!(ECHARTS)),
-            ("script".to_owned(), json!(SCRIPT)),
-        ]);
+        let (title, body, data) = (title.finish(), html.finish(), island(&data, &self.redaction));
+        let mut fills = vec![
+            ("lang", lang_tag(self.lang)),
+            ("policy", &policy),
+            ("title", &title),
+            ("style", STYLE.0),
+            ("body", &body),
+            ("data", &data),
+        ];
+        fills.extend(SCRIPTS.iter().map(|(mark, text, _)| (*mark, *text)));
         fill(out, TEMPLATE, &fills)
     }
 }
@@ -113,13 +135,14 @@ fn lang_tag(lang: Lang) -> &'static str {
 }
 
 /// Writes the template with each `{{mark}}` replaced once; what is filled in is not looked at again.
-fn fill(out: &mut dyn Write, template: &str, fills: &Map<String, serde_json::Value>) -> io::Result<()> {
+fn fill(out: &mut dyn Write, template: &str, fills: &[(&str, &str)]) -> io::Result<()> {
     let mut rest = template;
     while let Some((before, behind)) = rest.split_once("{{") {
         let Some((mark, after)) = behind.split_once("}}") else { break };
         out.write_all(before.as_bytes())?;
-        let text = fills.get(mark).and_then(serde_json::Value::as_str).unwrap_or_default();
-        out.write_all(text.as_bytes())?;
+        if let Some((_, text)) = fills.iter().find(|(name, _)| *name == mark) {
+            out.write_all(text.as_bytes())?;
+        }
         rest = after;
     }
     out.write_all(rest.as_bytes())

@@ -106,10 +106,19 @@ fn findings<'a>(report: &'a Report<'_>) -> Vec<(&'static str, &'a Finding)> {
     all
 }
 
+/// The device with the worst finding, which the page shows first.
+pub(super) fn worst_device(report: &Report<'_>) -> Option<i64> {
+    findings(report).into_iter().find_map(|(_, finding)| match finding.subject {
+        Subject::Device(device) => Some(device),
+        Subject::Snapshot => None,
+    })
+}
+
 fn health(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings) {
     let all = findings(report);
     let worst = all.first().map_or(Severity::Ok, |(_, finding)| finding.severity);
-    html.open("section", &[("id", "health"), ("class", "health"), ("aria-labelledby", "verdict")]);
+    let class = if report.devices.len() > 2 { "health many" } else { "health" };
+    html.open("section", &[("id", "health"), ("class", class), ("aria-labelledby", "verdict")]);
     html.open("div", &[("class", &format!("verdict {}", worst.name()))]);
     html.words("h2", &[], &strings.get("page.health"));
     html.open("p", &[("id", "verdict"), ("class", "word")]);

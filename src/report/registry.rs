@@ -20,6 +20,7 @@ const DEEPEST: usize = 200;
 #[derive(Debug, Default)]
 pub(super) struct Registry {
     charts: Vec<Value>,
+    rows: Vec<Value>,
     frames: Vec<Value>,
     places: HashMap<Frame, usize>,
     stacks: BTreeMap<i64, Vec<usize>>,
@@ -31,6 +32,12 @@ impl Registry {
     /// Keeps a chart.
     pub(super) fn add_chart(&mut self, chart: Value) {
         self.charts.push(chart);
+    }
+
+    /// Keeps the rows of a long table; the number to refer to them by.
+    pub(super) fn add_rows(&mut self, rows: Value) -> usize {
+        self.rows.push(rows);
+        self.rows.len() - 1
     }
 
     /// Keeps stacks, with their frames as long as there is room.
@@ -59,10 +66,10 @@ impl Registry {
         place
     }
 
-    /// All charts, and all stacks with the frames they share.
-    pub(super) fn finish(self) -> (Value, Value) {
+    /// All charts, all stacks with the frames they share, and the rows of long tables.
+    pub(super) fn finish(self) -> (Value, Value, Value) {
         let stacks: Vec<Value> =
             self.labels.into_iter().map(|(id, label)| json!([id, label, self.stacks.get(&id)])).collect();
-        (json!(self.charts), json!({"frames": self.frames, "list": stacks}))
+        (json!(self.charts), json!({"frames": self.frames, "list": stacks}), json!(self.rows))
     }
 }

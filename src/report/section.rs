@@ -1,5 +1,7 @@
 //! A part of the page: what it shows, how to read it, what it cannot know here, then findings and figures.
 
+use std::collections::BTreeSet;
+
 use super::figure;
 use super::html::Html;
 use super::registry::Registry;
@@ -48,21 +50,54 @@ pub(super) fn write(
     }
     gaps(html, section, report, strings);
     findings(html, &section.findings, strings);
-    let mut tables = 0;
-    for shown in &section.figures {
-        match shown {
-            Figure::Table(table) => {
-                tables += 1;
-                figure::table(html, table, &format!("{mode}-table-{tables}"));
-            }
-            Figure::Note(words) => html.words("p", &[("class", "note")], words),
-            Figure::Chart(chart) => figure::chart(html, chart, report, strings, registry),
-        }
-    }
+    figures(html, section, report, strings, registry);
     for query in strings.queries(mode) {
         figure::query(html, report.source, &query, strings);
     }
     html.close("section");
+}
+
+/// Sentences, then charts, then tables; charts of one device stand together, so that the page can show one at a time.
+fn figures(
+    html: &mut Html<'_>,
+    section: &Section,
+    report: &Report<'_>,
+    strings: &Strings,
+    registry: &mut Registry,
+) {
+    let charts = || {
+        section.figures.iter().filter_map(|shown| match shown {
+            Figure::Chart(chart) => Some(chart.as_ref()),
+            _ => None,
+        })
+    };
+    for shown in &section.figures {
+        if let Figure::Note(words) = shown {
+            html.words("p", &[("class", "note")], words);
+        }
+    }
+    for chart in charts().filter(|chart| chart.device.is_none()) {
+        figure::chart(html, chart, report, strings, registry);
+    }
+    let devices: BTreeSet<i64> = charts().filter_map(|chart| chart.device).collect();
+    if !devices.is_empty() {
+        html.open("div", &[("class", "by-device")]);
+        for device in devices {
+            html.open("div", &[("class", "panel"), ("data-device", &device.to_string())]);
+            for chart in charts().filter(|chart| chart.device == Some(device)) {
+                figure::chart(html, chart, report, strings, registry);
+            }
+            html.close("div");
+        }
+        html.close("div");
+    }
+    let tables = section.figures.iter().filter_map(|shown| match shown {
+        Figure::Table(table) => Some(table),
+        _ => None,
+    });
+    for (place, table) in tables.enumerate() {
+        figure::table(html, table, &format!("{}-table-{}", section.mode, place + 1), registry);
+    }
 }
 
 /// What a section is called.

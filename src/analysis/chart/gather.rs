@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::stacks::StackWords;
+use super::stacks::{Frame, StackWords};
 use super::{
     BlockState, Chart, ChartFigure, DeviceBar, Expansion, Flame, FlameNode, Layout, OtherSegments, PoolEvent,
     SegmentRow, Span, StackBar, Stacks,
@@ -21,7 +21,7 @@ const SEGMENTS: i64 = 20;
 /// A path of a flame graph with a smaller share of all is joined with its neighbours.
 const SMALLEST_SHARE: i64 = 400;
 /// Frames of a path that a flame graph shows.
-const DEEPEST: usize = 64;
+const DEEPEST: usize = 48;
 
 row! {
     /// Blocks of a segment.
@@ -250,7 +250,7 @@ pub fn flame(stacks: &[(i64, StackWords)], total: i64) -> FlameNode {
     let mut root = FlameNode { name: String::new(), bytes: total, children: Vec::new() };
     for (bytes, words) in stacks {
         let mut node = &mut root;
-        for frame in words.frames.iter().rev().take(DEEPEST) {
+        for frame in paths(&words.frames) {
             let name = frame.short();
             let place = node.children.iter().position(|child| child.name == name);
             let place = place.unwrap_or_else(|| {
@@ -264,6 +264,12 @@ pub fn flame(stacks: &[(i64, StackWords)], total: i64) -> FlameNode {
     }
     prune(&mut root, total / SMALLEST_SHARE);
     root
+}
+
+/// Frames from the outermost on; between Python's frames, those of the interpreter itself say nothing.
+fn paths(frames: &[Frame]) -> impl Iterator<Item = &Frame> {
+    let has_python = frames.iter().any(|frame| !frame.is_native());
+    frames.iter().rev().filter(move |frame| !has_python || !frame.is_native()).take(DEEPEST)
 }
 
 fn prune(node: &mut FlameNode, smallest: i64) {

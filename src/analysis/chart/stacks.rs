@@ -42,7 +42,8 @@ impl Frame {
         format!("{kept}…")
     }
 
-    fn is_native(&self) -> bool {
+    /// Whether it is neither Python nor in Python's own files.
+    pub(super) fn is_native(&self) -> bool {
         !self.filename.ends_with(".py") && !self.filename.starts_with('<')
     }
 

@@ -137,15 +137,24 @@ fn byte_axis(axis: ByteAxis) -> Value {
 
 /// An axis of positions in the history of a device.
 fn event_axis(first: i64, last: i64) -> Value {
+    let last = last.max(first.saturating_add(1));
+    // A point at either end is not cut in half.
+    let margin = last.saturating_sub(first) / 80;
     json!({
         "type": "value",
-        "min": first,
-        "max": last.max(first.saturating_add(1)),
+        "min": first.saturating_sub(margin),
+        "max": last.saturating_add(margin),
         "name": words(&Text::new("event", "事件")),
         "nameLocation": "end",
         "nameGap": 8,
-        "nameTextStyle": {"color": color("muted"), "align": "right", "verticalAlign": "top", "padding": [22, 0, 0, 0]},
-        "axisLabel": {"formatter": call("count"), "color": color("muted"), "hideOverlap": true},
+        "nameTextStyle": {"color": color("muted"), "align": "right", "verticalAlign": "top", "padding": [24, 0, 0, 0]},
+        "axisLabel": {
+            "formatter": call("count"),
+            "color": color("muted"),
+            "hideOverlap": true,
+            "showMinLabel": margin == 0,
+            "showMaxLabel": margin == 0,
+        },
         "axisLine": {"lineStyle": {"color": color("faint")}},
         "axisTick": {"show": false},
         "splitLine": {"show": false},
