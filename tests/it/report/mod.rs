@@ -1,5 +1,6 @@
 //! `npusnap analyze -o report.html`: one file, safe to open, that says the same as every other output.
 
+mod browser;
 mod hostile;
 mod page;
 
