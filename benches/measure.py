@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures whole processes: npusnap against `pickle.load` and the reference converter, paired in one run.
 
-    benches/measure.py --binary target/release/npusnap [--samples s100k_npu,s1m_npu] [--runs 3] [--decode PROGRAM]
+    benches/measure.py --binary target/release/npusnap [--samples s100k_npu,s1m_npu] [--runs 3]
 
 Prints a Markdown table per sample: CPU seconds (user and system), wall seconds and peak memory of the whole process.
 CPU seconds on a shared machine move by a third between calls, so within a run every command is measured once after
@@ -114,9 +114,8 @@ def jobs(path: str, args: argparse.Namespace) -> list[Job]:
         reference = os.path.join(TOOLS, "seed_reference.py")
         command = (sys.executable, reference, "convert", path, "-o", database, "--stack-key", "identity")
         out.append(Job("reference, SQLite", command))
-    if args.decode:
-        out.append(Job("npusnap, decode alone", (args.decode, path)))
     out += [
+        Job("npusnap, decode alone", (*npusnap, "ingest", path, "--dry-run")),
         Job("npusnap, Parquet", (*npusnap, "ingest", path, "--no-sqlite", "-o", store)),
         Job("npusnap, Parquet + SQLite", (*npusnap, "ingest", path, "-o", store, "--sqlite", database)),
         Job("npusnap, Parquet + SQLite, no indexes",
@@ -180,7 +179,6 @@ def measure_sample(name: str, args: argparse.Namespace) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", required=True, help="npusnap, built with --release")
-    parser.add_argument("--decode", default="", help="program that decodes the file it is given and keeps nothing")
     parser.add_argument("--samples", default="s100k_npu,s1m_npu", help=f"of {', '.join(SAMPLES)}")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--data", default=os.path.join(tempfile.gettempdir(), "npusnap-samples"))
