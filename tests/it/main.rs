@@ -27,6 +27,7 @@ mod pickle_writer;
 mod prompt;
 mod query;
 mod relations;
+mod replay;
 mod report;
 mod slt;
 mod store;
