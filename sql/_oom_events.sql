@@ -11,11 +11,11 @@
 SELECT
   device_id,
   trace_index,
-  ROW_NUMBER() OVER (
+  CAST(ROW_NUMBER() OVER (
     PARTITION BY device_id
     ORDER BY trace_index DESC
     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-  ) AS newest,
+  ) AS BIGINT) AS newest,
   time_us,
   size,
   device_free,

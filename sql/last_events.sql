@@ -34,11 +34,11 @@ numbered AS (
     size,
     stream,
     stack_id,
-    ROW_NUMBER() OVER (
+    CAST(ROW_NUMBER() OVER (
       PARTITION BY device_id
       ORDER BY trace_index
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS event_number
+    ) AS BIGINT) AS event_number
   FROM traces
   WHERE is_workspace = 0
 )

@@ -71,11 +71,11 @@ ranked AS (
     live_bytes,
     live_count,
     last_index,
-    ROW_NUMBER() OVER (
+    CAST(ROW_NUMBER() OVER (
       PARTITION BY device_id, oom_index
       ORDER BY recent_bytes DESC, live_bytes DESC, stack_id IS NULL, stack_id
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS position
+    ) AS BIGINT) AS position
   FROM by_stack
 )
 SELECT

@@ -70,13 +70,13 @@ numbered AS (
     s.segment_id AS segment_id,
     s.address AS address,
     s.total_size AS total_size,
-    ROW_NUMBER() OVER (
+    CAST(ROW_NUMBER() OVER (
       PARTITION BY
         s.is_own, s.device_index, s.segment_type, s.is_private, s.is_expandable, s.fixed_size
       ORDER BY
         t.address IS NULL, t.address, s.total_size DESC, s.address, s.segment_id
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS position
+    ) AS BIGINT) AS position
   FROM both_sides AS s
   LEFT JOIN same_addresses AS t
     ON t.device_index = s.device_index

@@ -42,7 +42,8 @@ WITH moments AS (
     AND ($device IS NULL OR d.device_index = $device)
     AND ($newest IS NULL OR e.newest <= $newest)
 ),
--- The address axis: +1 where mapped memory begins, -1 where it ends. What happened behind the moment is undone.
+-- The address axis: +1 where mapped memory begins, -1 where it ends. What happened behind the
+-- moment is undone.
 boundaries AS (
   SELECT
     m.device_id AS device_id,

@@ -81,8 +81,11 @@ keyed AS (
     block_count,
     frames_json,
     regexp_replace(
-      regexp_replace(COALESCE(frames_json, ''), '"line": ?-?[0-9]+', '"line": 0', 'g'),
-      '("filename": ?")[^"]*?([^"/\\]*[/\\]+[^"/\\]*")', '${1}${2}', 'g'
+      regexp_replace(
+        replace(COALESCE(frames_json, ''), '\\', '/'),
+        '"line": ?-?[0-9]+', '"line": 0', 'g'
+      ),
+      '("filename": ?")[^"]*/([^"/]*/[^"/]*")', '${1}${2}', 'g'
     ) AS stack_key
   FROM both_sides
 ),

@@ -103,8 +103,14 @@ impl Engine {
         mut tables: HashMap<&str, Vec<RecordBatch>>,
     ) -> Result<()> {
         for table in TABLES {
+            let schema_seen = Arc::new(plain_schema(table));
             let batches = tables.remove(table.name).unwrap_or_default();
-            let provider = MemTable::try_new(table.arrow(), vec![batches])
+            let batches: Vec<RecordBatch> = batches
+                .into_iter()
+                .map(|batch| RecordBatch::try_new(Arc::clone(&schema_seen), batch.columns().to_vec()))
+                .collect::<Result<_, _>>()
+                .map_err(|source| query_error(table.name, &source.into()))?;
+            let provider = MemTable::try_new(schema_seen, vec![batches])
                 .map_err(|source| query_error(table.name, &source))?;
             self.register(schema, table.name, Arc::new(provider))?;
         }
@@ -160,18 +166,20 @@ pub(super) fn qualified(schema: &str, name: &str) -> String {
     if schema == OWN { name.to_owned() } else { format!("{schema}.{name}") }
 }
 
-/// The table's schema with text as views into the file's pages, which filters on it need not copy; and without the docs
-/// that the file's columns carry, over which the planner stumbles where a UNION brings columns with different ones together.
+/// The table's schema without the docs that its columns carry, over which the planner stumbles where a UNION brings
+/// columns with different ones together.
+fn plain_schema(table: &Table) -> Schema {
+    let fields = table.arrow();
+    let fields = fields.fields().iter().map(|field| field.as_ref().clone().with_metadata(HashMap::new()));
+    Schema::new(fields.collect::<Vec<Field>>())
+}
+
+/// [`plain_schema`] with text as views into the file's pages, which filters on it need not copy.
 fn view_schema(table: &Table) -> Schema {
-    let fields: Vec<Field> = table
-        .arrow()
-        .fields()
-        .iter()
-        .map(|field| match field.data_type() {
-            DataType::Utf8 => field.as_ref().clone().with_data_type(DataType::Utf8View),
-            _ => field.as_ref().clone(),
-        })
-        .map(|field| field.with_metadata(HashMap::new()))
-        .collect();
-    Schema::new(fields)
+    let plain = plain_schema(table);
+    let fields = plain.fields().iter().map(|field| match field.data_type() {
+        DataType::Utf8 => field.as_ref().clone().with_data_type(DataType::Utf8View),
+        _ => field.as_ref().clone(),
+    });
+    Schema::new(fields.collect::<Vec<Field>>())
 }
