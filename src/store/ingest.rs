@@ -64,6 +64,12 @@ impl<'a> Fanout<'a> {
     pub fn new(sinks: Vec<&'a mut dyn RowSink>) -> Self {
         Self { sinks, rows: BTreeMap::new() }
     }
+
+    /// Rows that went through, by table.
+    #[must_use]
+    pub fn into_counts(self) -> BTreeMap<&'static str, usize> {
+        self.rows
+    }
 }
 
 impl RowSink for Fanout<'_> {
@@ -136,7 +142,7 @@ fn stage(
     let mut replay = Replay::new(staging.path(), &mut fanout);
     let mut summary = snapshot::read(source, options, &mut replay, progress)?;
     summary.warnings += replay.finish(options, &summary)?;
-    let rows = fanout.rows;
+    let rows = fanout.into_counts();
 
     parquet.finish()?;
     key.map_or(Ok(()), |key| key.write(staging.path()))?;
