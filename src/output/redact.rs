@@ -4,6 +4,13 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::sync::Arc;
+
+use arrow::array::{Array as _, ArrayRef, StringArray};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+
+use crate::engine::{Cell, Rows};
 
 /// Whether, and with which names, text is redacted.
 #[derive(Debug, Clone)]
@@ -51,6 +58,40 @@ impl Redaction {
         Cow::Owned(redacted)
     }
 
+    /// The rows with every text in them redacted.
+    #[must_use]
+    pub fn rows(&self, rows: Rows) -> Rows {
+        if !self.is_on {
+            return rows;
+        }
+        let fields: Vec<Field> = rows
+            .schema
+            .fields()
+            .iter()
+            .map(|field| {
+                let field = field.as_ref().clone();
+                if is_text(field.data_type()) { field.with_data_type(DataType::Utf8) } else { field }
+            })
+            .collect();
+        let schema: SchemaRef = Arc::new(Schema::new(fields));
+        let batches = rows.batches.iter().filter_map(|batch| {
+            let columns = batch.columns().iter().map(|column| self.column(column)).collect();
+            RecordBatch::try_new(Arc::clone(&schema), columns).ok()
+        });
+        Rows { batches: batches.collect(), schema }
+    }
+
+    fn column(&self, column: &ArrayRef) -> ArrayRef {
+        if !is_text(column.data_type()) {
+            return Arc::clone(column);
+        }
+        let texts = (0..column.len()).map(|row| {
+            let text = <Option<String> as Cell>::read(column.as_ref(), row).flatten();
+            text.map(|text| self.apply(&text).into_owned())
+        });
+        Arc::new(texts.collect::<StringArray>())
+    }
+
     /// A writer that redacts whole lines on their way to `out`.
     pub fn writer<'a>(&self, out: &'a mut dyn Write) -> RedactingWriter<'a> {
         RedactingWriter { redaction: self.clone(), line: Vec::new(), out }
@@ -95,6 +136,10 @@ impl Write for RedactingWriter<'_> {
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
+}
+
+fn is_text(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8)
 }
 
 /// Where an absolute path begins: a slash, or a drive letter, that no word stands before.

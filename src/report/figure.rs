@@ -69,12 +69,13 @@ fn long_rows(table: &TableFigure) -> Value {
 /// A chart: a place for the browser to draw in, the words around it, and the query behind it.
 pub(super) fn chart(
     html: &mut Html<'_>,
+    mode: &str,
     figure: &ChartFigure,
     report: &Report<'_>,
     strings: &Strings,
     registry: &mut Registry,
 ) {
-    let id = anchor(figure);
+    let id = figure.anchor(mode);
     let sampled = sampled(&figure.chart);
     let chart = sampled.as_ref().unwrap_or(&figure.chart);
     let drawing = option::draw(chart);
@@ -132,20 +133,13 @@ pub(super) fn chart(
 }
 
 /// The chart with as many points as can be seen; none where it has no more.
-fn sampled(chart: &Chart) -> Option<Chart> {
+pub(super) fn sampled(chart: &Chart) -> Option<Chart> {
     match chart {
         Chart::Timeline(timeline) => {
             Some(Chart::Timeline(downsample::timeline(timeline, downsample::POINTS)))
         }
         _ => None,
     }
-}
-
-/// The name that links and scripts use for a chart.
-fn anchor(figure: &ChartFigure) -> String {
-    figure
-        .device
-        .map_or_else(|| format!("chart-{}", figure.name), |device| format!("chart-{}-{device}", figure.name))
 }
 
 /// The command that gives a table's or a chart's numbers again.

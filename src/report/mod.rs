@@ -18,7 +18,10 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use crate::analysis::{DeviceOverview, Figure, Finding, Gap, ImportNote, Lang, SnapshotFacts, Thresholds};
+use crate::analysis::chart::ChartFigure;
+use crate::analysis::{
+    DeviceOverview, Figure, Finding, Gap, ImportNote, Lang, SnapshotFacts, Text, Thresholds,
+};
 use crate::output::Redaction;
 
 use html::{Html, island};
@@ -72,12 +75,16 @@ pub struct Report<'a> {
     pub notes: &'a [ImportNote],
     /// What the snapshot lacks, and what that costs.
     pub gaps: &'a [Gap],
+    /// How to record a better snapshot, in one line.
+    pub capture: &'a Text,
     /// The numbers that judge.
     pub thresholds: &'a Thresholds,
     /// Every device and its counters.
     pub devices: &'a [DeviceOverview],
     /// What the analyses found, in order.
     pub sections: &'a [Section],
+    /// Names of the parts to show; all where there are none.
+    pub parts: &'a [String],
     /// Language that the page opens in.
     pub lang: Lang,
     /// Whether paths are shortened.
@@ -85,6 +92,18 @@ pub struct Report<'a> {
 }
 
 impl Report<'_> {
+    /// All findings once, worst first. Two analyses may judge the same thing: then the later one, which looked closer, is
+    /// heard.
+    #[must_use]
+    pub fn findings(&self) -> Vec<&Finding> {
+        page::findings(self).into_iter().map(|(_, finding)| finding).collect()
+    }
+
+    /// Whether a part is to be shown.
+    fn shows(&self, part: &str) -> bool {
+        self.parts.is_empty() || self.parts.iter().any(|wanted| wanted == part)
+    }
+
     /// Writes the page.
     ///
     /// # Errors
@@ -124,6 +143,16 @@ impl Report<'_> {
         fills.extend(SCRIPTS.iter().map(|(mark, text, _)| (*mark, *text)));
         fill(out, TEMPLATE, &fills)
     }
+}
+
+/// Parts of a report that are no section of an analysis.
+pub const PARTS: [&str; 2] = ["advice", "reading"];
+
+/// A chart as an SVG file of its own.
+#[must_use]
+pub fn picture(figure: &ChartFigure, lang: Lang, redaction: &Redaction) -> String {
+    let sampled = figure::sampled(&figure.chart);
+    svg::draw(sampled.as_ref().unwrap_or(&figure.chart), svg::Wording::One(lang), redaction)
 }
 
 /// The language as HTML names it.

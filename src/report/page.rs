@@ -13,7 +13,7 @@ const REASONS: usize = 6;
 
 /// What the window is called.
 pub(super) fn title(report: &Report<'_>, strings: &Strings) -> String {
-    let name = report.snapshot.map_or("", |snapshot| snapshot.source_name.as_str());
+    let name = report.snapshot.map_or("", |snapshot| snapshot.source_name());
     format!("{name} · {}", strings.get("page.title").get(report.lang))
 }
 
@@ -28,8 +28,12 @@ pub(super) fn write(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings,
     for part in report.sections {
         section::write(html, part, report, strings, registry);
     }
-    advice(html, report, strings);
-    reading(html, report, strings);
+    if report.shows("advice") {
+        advice(html, report, strings);
+    }
+    if report.shows("reading") {
+        reading(html, report, strings);
+    }
     html.close("main");
     footer(html, report, strings);
     html.open("dialog", &[("id", "stack"), ("aria-labelledby", "stack-title")]);
@@ -40,17 +44,17 @@ fn masthead(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings) {
     html.open("header", &[("class", "masthead")]);
     html.open("div", &[("class", "who")]);
     html.words("p", &[("class", "eyebrow")], &strings.get("page.title"));
-    let name = report.snapshot.map_or("", |snapshot| snapshot.source_name.as_str());
+    let name = report.snapshot.map_or("", |snapshot| snapshot.source_name());
     html.open("h1", &[]);
     html.element("bdi", &[], name);
     html.close("h1");
     if let Some(snapshot) = report.snapshot {
         html.open("ul", &[("class", "facts")]);
-        let events = quantity::count(snapshot.event_count);
-        let stacks = quantity::count(snapshot.stack_count);
+        let events = quantity::count(snapshot.event_count());
+        let stacks = quantity::count(snapshot.stack_count());
         for fact in [
-            Text::same(snapshot.producer.clone()),
-            Text::same(quantity::bytes(snapshot.source_bytes)),
+            Text::same(snapshot.producer()),
+            Text::same(quantity::bytes(snapshot.source_bytes())),
             Text::new(format!("{events} events"), format!("{events} 条事件")),
             Text::new(format!("{stacks} call stacks"), format!("{stacks} 个调用栈")),
         ] {
@@ -79,10 +83,12 @@ fn navigation(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings) {
     html.open("ul", &[]);
     let mut links = vec![("health", strings.get("page.health"))];
     links.extend(report.sections.iter().map(|part| (part.mode, section::title(strings, part.mode))));
-    if !advised(report, strings).is_empty() {
+    if report.shows("advice") && !advised(report, strings).is_empty() {
         links.push(("advice", strings.get("advice.title")));
     }
-    links.push(("reading", strings.get("page.reading")));
+    if report.shows("reading") {
+        links.push(("reading", strings.get("page.reading")));
+    }
     for (anchor, words) in links {
         html.open("li", &[]);
         html.words("a", &[("href", &format!("#{anchor}"))], &words);
@@ -92,15 +98,14 @@ fn navigation(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings) {
     html.close("nav");
 }
 
-/// All findings of all sections once, worst first.
-fn findings<'a>(report: &'a Report<'_>) -> Vec<(&'static str, &'a Finding)> {
+/// All findings of all sections once with the section they are from, worst first.
+pub(super) fn findings<'a>(report: &'a Report<'_>) -> Vec<(&'static str, &'a Finding)> {
     let mut all: Vec<(&'static str, &Finding)> = Vec::new();
     for part in report.sections {
-        for finding in &part.findings {
-            if !all.iter().any(|(_, other)| other.rule == finding.rule && other.subject == finding.subject) {
-                all.push((part.mode, finding));
-            }
-        }
+        all.retain(|(_, earlier)| {
+            !part.findings.iter().any(|later| later.rule == earlier.rule && later.subject == earlier.subject)
+        });
+        all.extend(part.findings.iter().map(|finding| (part.mode, finding)));
     }
     all.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.severity));
     all
@@ -109,7 +114,7 @@ fn findings<'a>(report: &'a Report<'_>) -> Vec<(&'static str, &'a Finding)> {
 /// The device with the worst finding, which the page shows first.
 pub(super) fn worst_device(report: &Report<'_>) -> Option<i64> {
     findings(report).into_iter().find_map(|(_, finding)| match finding.subject {
-        Subject::Device(device) => Some(device),
+        Subject::Device(device) | Subject::Event { device_index: device, .. } => Some(device),
         Subject::Snapshot => None,
     })
 }
@@ -288,9 +293,9 @@ fn reading(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings) {
         for (key, value) in [
             ("reading.format", snapshot.format()),
             ("reading.container", snapshot.container().to_owned()),
-            ("reading.producer", snapshot.producer.clone()),
-            ("reading.sha256", snapshot.sha256.clone()),
-            ("reading.version", format!("npusnap {}", snapshot.npusnap_version)),
+            ("reading.producer", snapshot.producer().to_owned()),
+            ("reading.sha256", snapshot.sha256().to_owned()),
+            ("reading.version", format!("npusnap {}", snapshot.npusnap_version())),
         ] {
             html.words("dt", &[], &strings.get(key));
             html.element("dd", &[], &value);

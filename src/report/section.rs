@@ -77,7 +77,7 @@ fn figures(
         }
     }
     for chart in charts().filter(|chart| chart.device.is_none()) {
-        figure::chart(html, chart, report, strings, registry);
+        figure::chart(html, section.mode, chart, report, strings, registry);
     }
     let devices: BTreeSet<i64> = charts().filter_map(|chart| chart.device).collect();
     if !devices.is_empty() {
@@ -85,7 +85,7 @@ fn figures(
         for device in devices {
             html.open("div", &[("class", "panel"), ("data-device", &device.to_string())]);
             for chart in charts().filter(|chart| chart.device == Some(device)) {
-                figure::chart(html, chart, report, strings, registry);
+                figure::chart(html, section.mode, chart, report, strings, registry);
             }
             html.close("div");
         }

@@ -25,6 +25,15 @@ pub struct ChartFigure {
     pub chart: Chart,
 }
 
+impl ChartFigure {
+    /// The name that links, scripts and files use, in the section of a mode.
+    #[must_use]
+    pub fn anchor(&self, mode: &str) -> String {
+        let device = self.device.map_or_else(String::new, |device| format!("-{device}"));
+        format!("{mode}-{}{device}", self.name)
+    }
+}
+
 /// The kinds of chart there are.
 #[derive(Debug, Clone)]
 pub enum Chart {
