@@ -80,7 +80,8 @@ const Charts = (() => {
       // Neighbours show a gap where there is room for one.
       const width = Math.max(0.6, right - left - (right - left > 3 ? 0.6 : 0));
       const shape = echarts.graphic.clipRectByRect({ x: left, y: middle - height / 2, width, height }, params.coordSys);
-      return shape && { type: "rect", shape, style: { fill: api.visual("color") }, emphasis: emphasis() };
+      const isWasted = chart.extra.rows[row].low && params.seriesIndex === 2;
+      return shape && { type: "rect", shape, style: { fill: isWasted ? style("low") : api.visual("color") }, emphasis: emphasis() };
     },
     drawFrame: (chart) => (params, api) => {
       const [left, top] = api.coord([api.value(1), api.value(0)]);
@@ -123,6 +124,7 @@ const Charts = (() => {
     percent: () => (value) => `${Math.round(value * 1000) / 10} %`,
     bubble: () => (value) => Math.max(6, Math.min(26, 2.4 * Math.log2(value[1] / 262144 + 1))),
     peakLabel: () => (point) => `${word("peak")} ${bytes(point.data.value)}`,
+    trigger: () => (bar) => (isNothing(bar.value) ? "" : bytes(Math.abs(bar.value))),
     barShare: (chart) => (bar) => `${bytes(bar.value)} · ${share(bar.value, chart)}`,
     segmentColor: (chart) => (_, row) => style(chart.extra.rows[row]?.low ? "critical" : "text"),
   };

@@ -26,20 +26,24 @@
     Charts.redraw();
   }
 
-  // ---- several devices: one at a time, the same one everywhere
-  const panels = [...document.querySelectorAll(".panel")];
-  const devices = [...new Set(panels.map((panel) => panel.dataset.device))];
+  // ---- several devices: one at a time, the same one in every section that has it
+  const panelsOf = (group) => [...group.querySelectorAll(":scope > .panel")];
   function showDevice(device) {
-    for (const panel of panels) panel.hidden = panel.dataset.device !== device;
-    for (const button of document.querySelectorAll(".tabs button")) {
-      button.setAttribute("aria-pressed", String(button.dataset.device === device));
+    for (const group of document.querySelectorAll(".by-device")) {
+      const panels = panelsOf(group);
+      const shown = panels.find((panel) => panel.dataset.device === device) ?? panels[0];
+      for (const panel of panels) panel.hidden = panel !== shown;
+      for (const button of group.querySelectorAll(".tabs button")) {
+        button.setAttribute("aria-pressed", String(button.dataset.device === shown.dataset.device));
+      }
     }
   }
   function deviceTabs() {
-    if (devices.length < 2) return;
     for (const group of document.querySelectorAll(".by-device")) {
+      const panels = panelsOf(group);
+      if (panels.length < 2) continue;
       const tabs = element("div", { className: "switch tabs", role: "group" });
-      for (const device of devices) {
+      for (const { dataset: { device } } of panels) {
         const name = element("span");
         name.dataset.word = "device";
         const button = element("button", { type: "button" }, name, ` ${device}`);
@@ -49,7 +53,7 @@
       }
       group.prepend(tabs);
     }
-    showDevice(data.worst ?? devices[0]);
+    showDevice(data.worst);
   }
 
   // ---- tables too long to stand in the page: only the rows in view are there
@@ -119,7 +123,7 @@
     if (button.dataset.stack) Page.showStack(Number(button.dataset.stack));
     if (button.dataset.event) {
       const [device, index] = button.dataset.event.split(":");
-      if (devices.includes(device)) showDevice(device);
+      showDevice(device);
       Charts.showEvent(Number(device), Number(index));
     }
     if (button.classList.contains("copy")) {

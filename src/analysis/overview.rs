@@ -81,7 +81,7 @@ impl Analysis for Overview {
         Ok(Box::new(OverviewOutcome { devices, host, thresholds: thresholds.clone() }))
     }
 
-    fn charts(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope<'_>) -> Result<Vec<ChartFigure>> {
+    fn charts(&self, engine: &Engine, _: &Thresholds, scope: Scope<'_>) -> Result<Vec<ChartFigure>> {
         let devices = DeviceOverview::read(engine, scope)?;
         let mut charts = Vec::new();
         if !devices.is_empty() {
@@ -90,7 +90,6 @@ impl Analysis for Overview {
         for device in &devices {
             charts.extend(chart::expansion(engine, device.device_index)?);
             charts.extend(chart::attribution(engine, device)?);
-            charts.extend(chart::layout(engine, device, thresholds.segment_low_use)?);
         }
         Ok(charts)
     }

@@ -57,7 +57,7 @@ pub(super) fn write(
     html.close("section");
 }
 
-/// Sentences, then charts, then tables; charts of one device stand together, so that the page can show one at a time.
+/// Charts, then tables and sentences; charts of one device stand together, so that the page can show one at a time.
 fn figures(
     html: &mut Html<'_>,
     section: &Section,
@@ -71,11 +71,6 @@ fn figures(
             _ => None,
         })
     };
-    for shown in &section.figures {
-        if let Figure::Note(words) = shown {
-            html.words("p", &[("class", "note")], words);
-        }
-    }
     for chart in charts().filter(|chart| chart.device.is_none()) {
         figure::chart(html, section.mode, chart, report, strings, registry);
     }
@@ -91,12 +86,17 @@ fn figures(
         }
         html.close("div");
     }
-    let tables = section.figures.iter().filter_map(|shown| match shown {
-        Figure::Table(table) => Some(table),
-        _ => None,
-    });
-    for (place, table) in tables.enumerate() {
-        figure::table(html, table, &format!("{}-table-{}", section.mode, place + 1), registry);
+    let mut tables = 0;
+    for shown in &section.figures {
+        match shown {
+            Figure::Chart(_) => {}
+            Figure::Heading(words) => html.words("h3", &[], words),
+            Figure::Note(words) => html.words("p", &[("class", "note")], words),
+            Figure::Table(table) => {
+                tables += 1;
+                figure::table(html, table, &format!("{}-table-{tables}", section.mode), registry);
+            }
+        }
     }
 }
 

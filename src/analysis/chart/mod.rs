@@ -2,13 +2,13 @@
 //!
 //! A chart says nothing of colours, pixels or libraries. The report draws each one twice, for a browser and for paper.
 
-mod gather;
+mod held;
+mod pool;
 mod stacks;
 
-pub use gather::{
-    GrowthRow, HeldRow, LayoutRow, StackRow, attribution, devices, expansion, flame, layout, words,
-};
-pub use stacks::{Frame, StackWords, frames, own_frame};
+pub use held::{HeldRow, attribution, devices, flame};
+pub use pool::{GrowthRow, LayoutRow, expansion, layout};
+pub use stacks::{Frame, StackRow, StackWords, frames, own_frame, words};
 
 use super::language::Text;
 

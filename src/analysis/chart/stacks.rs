@@ -1,6 +1,21 @@
 //! Call stacks in few words: the innermost frame of the user's own code stands for the stack.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
+
+use crate::engine::{Engine, row};
+use crate::error::Result;
+
+row! {
+    /// The frames of a call stack.
+    pub struct StackRow from "_stack_frames" {
+        /// `call_stacks.id`.
+        stack_id: i64,
+        /// Frames as JSON, innermost first.
+        frames_json: String,
+    }
+}
 
 /// A frame of a call stack.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -112,6 +127,21 @@ pub fn own_frame(frames: &[Frame]) -> Option<&Frame> {
         .find(|frame| frame.is_own())
         .or_else(|| frames.iter().find(|frame| frame.filename.ends_with(".py")))
         .or_else(|| frames.first())
+}
+
+/// Words for call stacks, by their ids.
+///
+/// # Errors
+/// The relation failed.
+pub fn words(engine: &Engine, ids: impl Iterator<Item = i64>) -> Result<Vec<StackWords>> {
+    let ids: BTreeSet<i64> = ids.collect();
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let list: Vec<String> = ids.iter().map(ToString::to_string).collect();
+    let list = format!(",{},", list.join(","));
+    let rows: Vec<StackRow> = engine.rows(&[("ids", list.as_str().into())])?;
+    Ok(rows.iter().map(|row| StackWords::parse(row.stack_id, &row.frames_json)).collect())
 }
 
 #[cfg(test)]

@@ -8,10 +8,11 @@ mod findings;
 
 use serde_json::{Value, json};
 
+use super::chart::{self, ChartFigure};
 use super::language::Lang;
 use super::outcome::{Figure, Finding, Outcome};
 use super::thresholds::Thresholds;
-use super::{Analysis, Scope};
+use super::{Analysis, DeviceOverview, Scope};
 use crate::engine::{Engine, row};
 use crate::error::Result;
 use crate::quantity;
@@ -208,6 +209,14 @@ impl Analysis for Fragment {
             expansions: scope.rows(engine)?,
             thresholds: thresholds.clone(),
         }))
+    }
+
+    fn charts(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope<'_>) -> Result<Vec<ChartFigure>> {
+        let mut charts = Vec::new();
+        for device in DeviceOverview::read(engine, scope)? {
+            charts.extend(chart::layout(engine, &device, thresholds.segment_low_use)?);
+        }
+        Ok(charts)
     }
 }
 

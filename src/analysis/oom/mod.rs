@@ -7,9 +7,11 @@ mod advice;
 mod cause;
 mod figures;
 mod findings;
+mod sequence;
 
 use serde_json::{Value, json};
 
+use super::chart::ChartFigure;
 use super::facts::SnapshotFacts;
 use super::fragment::DeviceFragmentation;
 use super::frames::{frames, place};
@@ -164,6 +166,12 @@ impl Analysis for Oom {
         };
         let events = events.into_iter().map(|event| Failure::judge(event, &setup, thresholds)).collect();
         Ok(Box::new(OomOutcome { events, setup }))
+    }
+
+    fn charts(&self, engine: &Engine, _: &Thresholds, scope: Scope<'_>) -> Result<Vec<ChartFigure>> {
+        let failures: Vec<OomContext> = scope.rows(engine)?;
+        let before: Vec<OomPreceding> = scope.rows(engine)?;
+        Ok(sequence::charts(&failures, &before))
     }
 }
 

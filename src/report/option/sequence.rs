@@ -55,6 +55,13 @@ pub(super) fn draw(sequence: &Sequence) -> Drawing {
                 "barMaxWidth": 12,
                 "barMinHeight": 2,
                 "itemStyle": {"color": color(tone), "decal": decal},
+                "label": {
+                    "show": *kind == EventKind::Trigger,
+                    "position": "insideRight",
+                    "color": color("card"),
+                    "fontWeight": 600,
+                    "formatter": call("trigger"),
+                },
                 "cursor": "pointer",
                 "data": data,
             })

@@ -19,7 +19,11 @@ pub(super) fn draw(layout: &Layout, wording: Wording, redaction: &Redaction) -> 
             let name = format!("#{} · {}", segment.segment_id, quantity::bytes(segment.total_size));
             let tone = if segment.is_low_use { "critical" } else { "text" };
             paper.text(&name, (LEFT - 10, y + ROW / 2), Anchor::End, tone);
-            paper.rectangle((LEFT, y + 2), (RIGHT, y + ROW - 2), "free");
+            paper.rectangle(
+                (LEFT, y + 2),
+                (RIGHT, y + ROW - 2),
+                if segment.is_low_use { "low" } else { "free" },
+            );
             // Neighbours of one state are one rectangle: at this width their borders cannot be seen.
             let mut waiting: Option<(i32, i32, BlockState)> = None;
             for span in segment.spans.iter().filter(|span| span.state != BlockState::Inactive) {

@@ -197,6 +197,7 @@ fn color(tone: &str) -> RGBColor {
         "allocated_fill" => RGBColor(185, 205, 245),
         "pending" => RGBColor(217, 148, 19),
         "free" => RGBColor(207, 214, 224),
+        "low" => RGBColor(239, 196, 200),
         "large" => RGBColor(79, 70, 200),
         "small" => RGBColor(224, 122, 63),
         "freed" => RGBColor(111, 122, 140),
