@@ -29,8 +29,6 @@ pub use overview::{DeviceOverview, Overview};
 pub use scope::{KnownDevice, Scope};
 pub use thresholds::{Thresholds, judge};
 
-use chart::ChartFigure;
-
 use crate::engine::Engine;
 use crate::error::Result;
 
@@ -52,19 +50,6 @@ pub trait Analysis: Sync {
     /// # Errors
     /// A relation failed or lacks a column.
     fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope<'_>) -> Result<Box<dyn Outcome>>;
-
-    /// Charts for the report that the numbers of the outcome need no relation for.
-    ///
-    /// # Errors
-    /// A relation failed or lacks a column.
-    fn charts(
-        &self,
-        _engine: &Engine,
-        _thresholds: &Thresholds,
-        _scope: Scope<'_>,
-    ) -> Result<Vec<ChartFigure>> {
-        Ok(Vec::new())
-    }
 }
 
 /// Every analysis, in the order `--mode all` runs them.

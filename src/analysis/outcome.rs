@@ -4,6 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::chart::ChartFigure;
 use super::language::{Lang, Text};
+use crate::engine::Engine;
+use crate::error::Result;
 use crate::quantity;
 
 /// How bad a finding is.
@@ -232,4 +234,11 @@ pub trait Outcome {
     fn findings(&self) -> Vec<Finding>;
     /// What to show.
     fn figures(&self) -> Vec<Figure>;
+    /// What only a report draws; it may take more queries.
+    ///
+    /// # Errors
+    /// A relation failed or lacks a column.
+    fn charts(&self, _engine: &Engine) -> Result<Vec<ChartFigure>> {
+        Ok(Vec::new())
+    }
 }

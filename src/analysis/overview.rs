@@ -80,19 +80,6 @@ impl Analysis for Overview {
         let (host, devices) = devices.into_iter().partition(|device| device.device_index < 0);
         Ok(Box::new(OverviewOutcome { devices, host, thresholds: thresholds.clone() }))
     }
-
-    fn charts(&self, engine: &Engine, _: &Thresholds, scope: Scope<'_>) -> Result<Vec<ChartFigure>> {
-        let devices = DeviceOverview::read(engine, scope)?;
-        let mut charts = Vec::new();
-        if !devices.is_empty() {
-            charts.push(chart::devices(&devices));
-        }
-        for device in &devices {
-            charts.extend(chart::expansion(engine, device.device_index)?);
-            charts.extend(chart::attribution(engine, device)?);
-        }
-        Ok(charts)
-    }
 }
 
 /// Devices with the thresholds they are judged by.
@@ -135,6 +122,18 @@ impl Outcome for OverviewOutcome {
             figures.push(Figure::Table(blocks(&self.devices)));
         }
         figures
+    }
+
+    fn charts(&self, engine: &Engine) -> Result<Vec<ChartFigure>> {
+        let mut charts = Vec::new();
+        if !self.devices.is_empty() {
+            charts.push(chart::devices(&self.devices));
+        }
+        for device in &self.devices {
+            charts.extend(chart::expansion(engine, device.device_index)?);
+            charts.extend(chart::attribution(engine, device)?);
+        }
+        Ok(charts)
     }
 }
 

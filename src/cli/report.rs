@@ -61,7 +61,7 @@ impl Material<'_> {
     fn section(&self, analysis: &dyn Analysis) -> Result<Section> {
         let outcome = analysis.run(self.engine, self.thresholds, self.scope)?;
         let mut figures = outcome.figures();
-        let charts = analysis.charts(self.engine, self.thresholds, self.scope)?;
+        let charts = outcome.charts(self.engine)?;
         figures.extend(charts.into_iter().map(|chart| Figure::Chart(Box::new(chart))));
         Ok(Section { mode: analysis.name(), findings: outcome.findings(), figures })
     }

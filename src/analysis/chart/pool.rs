@@ -4,7 +4,7 @@ use super::stacks::words;
 use super::{BlockState, Chart, ChartFigure, Expansion, Layout, OtherSegments, PoolEvent, SegmentRow, Span};
 use crate::analysis::language::Text;
 use crate::analysis::outcome::share;
-use crate::analysis::overview::DeviceOverview;
+use crate::analysis::fragment::DeviceFragmentation;
 use crate::engine::{Engine, row};
 use crate::error::Result;
 
@@ -63,7 +63,7 @@ row! {
 ///
 /// # Errors
 /// The relation failed.
-pub fn layout(engine: &Engine, device: &DeviceOverview, low_use: f64) -> Result<Option<ChartFigure>> {
+pub fn layout(engine: &Engine, device: &DeviceFragmentation, low_use: f64) -> Result<Option<ChartFigure>> {
     let rows: Vec<LayoutRow> =
         engine.rows(&[("device", device.device_index.into()), ("limit", SEGMENTS.into())])?;
     let mut segments: Vec<SegmentRow> = Vec::new();

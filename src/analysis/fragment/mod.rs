@@ -12,7 +12,7 @@ use super::chart::{self, ChartFigure};
 use super::language::Lang;
 use super::outcome::{Figure, Finding, Outcome};
 use super::thresholds::Thresholds;
-use super::{Analysis, DeviceOverview, Scope};
+use super::{Analysis, Scope};
 use crate::engine::{Engine, row};
 use crate::error::Result;
 use crate::quantity;
@@ -210,14 +210,6 @@ impl Analysis for Fragment {
             thresholds: thresholds.clone(),
         }))
     }
-
-    fn charts(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope<'_>) -> Result<Vec<ChartFigure>> {
-        let mut charts = Vec::new();
-        for device in DeviceOverview::read(engine, scope)? {
-            charts.extend(chart::layout(engine, &device, thresholds.segment_low_use)?);
-        }
-        Ok(charts)
-    }
 }
 
 /// Everything of every device; pinned host memory is among them and shown apart.
@@ -289,5 +281,13 @@ impl Outcome for FragmentOutcome {
 
     fn figures(&self) -> Vec<Figure> {
         figures::all(self)
+    }
+
+    fn charts(&self, engine: &Engine) -> Result<Vec<ChartFigure>> {
+        let mut charts = Vec::new();
+        for device in self.devices() {
+            charts.extend(chart::layout(engine, device, self.thresholds.segment_low_use)?);
+        }
+        Ok(charts)
     }
 }

@@ -167,12 +167,6 @@ impl Analysis for Oom {
         let events = events.into_iter().map(|event| Failure::judge(event, &setup, thresholds)).collect();
         Ok(Box::new(OomOutcome { events, setup }))
     }
-
-    fn charts(&self, engine: &Engine, _: &Thresholds, scope: Scope<'_>) -> Result<Vec<ChartFigure>> {
-        let failures: Vec<OomContext> = scope.rows(engine)?;
-        let before: Vec<OomPreceding> = scope.rows(engine)?;
-        Ok(sequence::charts(&failures, &before))
-    }
 }
 
 /// What the advice depends on.
@@ -370,5 +364,9 @@ impl Outcome for OomOutcome {
 
     fn figures(&self) -> Vec<Figure> {
         figures::all(self)
+    }
+
+    fn charts(&self, _engine: &Engine) -> Result<Vec<ChartFigure>> {
+        Ok(sequence::charts(&self.events))
     }
 }

@@ -1,36 +1,46 @@
 //! The events before a failed request as a chart, newest first, the request on top.
 
-use super::{OomContext, OomPreceding};
+use super::{Failure, LastEvent};
 use crate::analysis::chart::{Chart, ChartFigure, EventKind, Sequence, SequenceEvent, StackWords};
 use crate::analysis::language::Text;
 
-/// A chart for the newest failed request of every device.
-pub(super) fn charts(failures: &[OomContext], before: &[OomPreceding]) -> Vec<ChartFigure> {
-    let newest = failures.iter().filter(|failure| {
-        let later = |other: &OomContext| {
-            other.device_index == failure.device_index && other.trace_index > failure.trace_index
-        };
-        !failures.iter().any(later)
+/// A chart for the newest failed request of every device; failures are sorted by device and time.
+pub(super) fn charts(failures: &[Failure]) -> Vec<ChartFigure> {
+    let newest = failures.iter().enumerate().filter(|(place, failure)| {
+        let next = failures.get(place + 1);
+        next.is_none_or(|next| next.event.device_index != failure.event.device_index)
     });
-    newest.map(|failure| chart(failure, before)).collect()
+    newest.map(|(_, failure)| chart(failure)).collect()
 }
 
-fn chart(failure: &OomContext, before: &[OomPreceding]) -> ChartFigure {
-    let device = failure.device_index;
-    let own: Vec<&OomPreceding> = before
-        .iter()
-        .filter(|event| event.device_index == device && event.oom_index == failure.trace_index)
-        .collect();
-    let trigger = SequenceEvent {
-        trace_index: failure.trace_index,
-        time_us: failure.time_us,
+fn chart(failure: &Failure) -> ChartFigure {
+    let failed = &failure.event;
+    let trigger = failed.trace_index.map(|trace_index| SequenceEvent {
+        trace_index,
+        time_us: failed.time_us,
         action: "oom".to_owned(),
         kind: EventKind::Trigger,
-        size: failure.requested.unwrap_or(0),
+        size: failed.state.requested.unwrap_or(0),
         address: None,
-        stack_id: failure.stack_id,
-    };
-    let events = own.iter().map(|event| SequenceEvent {
+        stack_id: failed.stack_id,
+    });
+    let before = failed.preceding.iter().map(event);
+    let known = failed.preceding.iter().map(|event| (event.stack_id, event.frames_json.as_deref()));
+    let known = known.chain([(failed.stack_id, failed.frames_json.as_deref())]);
+    let mut stacks: Vec<StackWords> =
+        known.filter_map(|(id, frames)| Some(StackWords::parse(id?, frames?))).collect();
+    stacks.sort_by_key(|words| words.stack_id);
+    stacks.dedup_by_key(|words| words.stack_id);
+    ChartFigure {
+        name: "oom",
+        device: Some(failed.device_index),
+        title: Text::new("What happened before the request failed", "请求失败之前发生了什么"),
+        chart: Chart::Sequence(Sequence { events: trigger.into_iter().chain(before).collect(), stacks }),
+    }
+}
+
+fn event(event: &LastEvent) -> SequenceEvent {
+    SequenceEvent {
         trace_index: event.trace_index,
         time_us: event.time_us,
         action: event.action.clone(),
@@ -38,18 +48,6 @@ fn chart(failure: &OomContext, before: &[OomPreceding]) -> ChartFigure {
         size: event.size.unwrap_or(0),
         address: event.addr,
         stack_id: event.stack_id,
-    });
-    let known = own.iter().map(|event| (event.stack_id, event.frames_json.as_deref()));
-    let known = known.chain([(failure.stack_id, failure.frames_json.as_deref())]);
-    let mut stacks: Vec<StackWords> =
-        known.filter_map(|(id, frames)| Some(StackWords::parse(id?, frames?))).collect();
-    stacks.sort_by_key(|words| words.stack_id);
-    stacks.dedup_by_key(|words| words.stack_id);
-    ChartFigure {
-        name: "oom",
-        device: Some(device),
-        title: Text::new("What happened before the request failed", "请求失败之前发生了什么"),
-        chart: Chart::Sequence(Sequence { events: [trigger].into_iter().chain(events).collect(), stacks }),
     }
 }
 
