@@ -203,6 +203,8 @@ tables! {
         stack_count: i64,
         /// `allocator_settings` as a JSON object; NULL where the snapshot has none.
         allocator_settings: Option<String>,
+        /// Bytes the allocator adds to a request before it rounds to 512; NULL where that is not known.
+        block_padding: Option<i64>,
         /// Version of the tables.
         schema_version: i64,
         /// Version of npusnap that read the file.

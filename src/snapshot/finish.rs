@@ -291,6 +291,7 @@ impl Import<'_> {
             block_count: self.output.block_count(),
             stack_count: length(self.stacks.row_count()),
             allocator_settings: top.settings,
+            block_padding: None,
             schema_version: VERSION,
             npusnap_version: env!("CARGO_PKG_VERSION").to_owned(),
         });

@@ -220,6 +220,7 @@ impl<'a> Database<'a> {
             block_count: count(Block::TABLE)?,
             stack_count: count(CallStack::TABLE)?,
             allocator_settings: None,
+            block_padding: None,
             schema_version: VERSION,
             npusnap_version: env!("CARGO_PKG_VERSION").to_owned(),
         });

@@ -24,6 +24,12 @@ const FILES: &[(&str, &str)] = sql_files![
     "_workspace_segments",
     "_pool_segments",
     "_pool_blocks",
+    "_event_scale",
+    "_memory_base",
+    "_event_changes",
+    "_sized_allocations",
+    "_rounding_excess",
+    "memory_timeline",
     "device_overview",
     "block_state_dist",
     "expansion_timeline",
@@ -48,6 +54,8 @@ pub struct SqlMacro {
     pub columns: Vec<ColumnDoc>,
     /// Whether SQLite can run it too.
     pub dialect: Dialect,
+    /// `@kept`: a private view that is worked out once, because others use it again and again.
+    pub kept: bool,
     /// The statement, with `$name` where a parameter stands.
     pub body: &'static str,
 }
