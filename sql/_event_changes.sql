@@ -12,6 +12,7 @@
 -- @column stream               BIGINT   Stream, as the allocator's pointer-sized number.
 -- @column pool_id_0            BIGINT   First word of the memory pool's id; NULL where the producer does not write it.
 -- @column pool_id_1            BIGINT   Second word of the memory pool's id.
+-- @column is_mark              BIGINT   1 for an event that changes nothing, such as `oom` or `snapshot`; else 0.
 -- @column reserved             BIGINT   Change of the bytes the allocator holds from the driver.
 -- @column allocated            BIGINT   Change of the bytes in allocated blocks, rounding included.
 -- @column active               BIGINT   Change of the bytes in allocated and pending-free blocks, rounding included.
@@ -29,14 +30,14 @@ WITH sized AS (
     t.pool_id_0 AS pool_id_0,
     t.pool_id_1 AS pool_id_1,
     CASE
-      WHEN t.action IN ('segment_alloc', 'segment_map') THEN COALESCE(t.size, 0)
-      WHEN t.action IN ('segment_free', 'segment_unmap') THEN -COALESCE(t.size, 0)
+      WHEN t.action IN ('segment_alloc', 'segment_map') THEN 1
+      WHEN t.action IN ('segment_free', 'segment_unmap') THEN -1
       ELSE 0
-    END AS reserved,
+    END AS reserved_sign,
     CASE t.action WHEN 'alloc' THEN 1 WHEN 'free_requested' THEN -1 ELSE 0 END AS allocated_sign,
     CASE t.action WHEN 'alloc' THEN 1 WHEN 'free_completed' THEN -1 ELSE 0 END AS active_sign,
     COALESCE((t.size + k.padding + 511) / NULLIF(512, 0) * 512, 0) AS rule_size,
-    COALESCE(t.size, 0) AS requested_size
+    COALESCE(t.size, 0) AS event_size
   FROM _event_scale AS k
   JOIN traces AS t
     ON t.device_id = k.device_id
@@ -52,9 +53,11 @@ SELECT
   stream,
   pool_id_0,
   pool_id_1,
-  reserved,
+  CASE WHEN reserved_sign = 0 AND allocated_sign = 0 AND active_sign = 0 THEN 1 ELSE 0 END
+    AS is_mark,
+  reserved_sign * event_size AS reserved,
   allocated_sign * rule_size AS allocated,
   active_sign * rule_size AS active,
-  allocated_sign * requested_size AS allocated_requested,
-  active_sign * requested_size AS active_requested
+  allocated_sign * event_size AS allocated_requested,
+  active_sign * event_size AS active_requested
 FROM sized

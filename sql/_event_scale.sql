@@ -2,7 +2,7 @@
 --
 -- A block has `(size + padding + 511) / 512 * 512` bytes, unless _rounding_excess has a row for its events. A slice is a run
 -- of slice_width events: sums over slices stand in for the events where a query wants a view of the whole history. There
--- are 50,000 slices at most, however long the history.
+-- are 20,000 slices at most, however long the history.
 --
 -- @kept
 -- @column device_id    BIGINT  devices.id.
@@ -13,7 +13,7 @@ WITH rounding AS (
   FROM snapshot
 ),
 slicing AS (
-  SELECT COUNT(*) / NULLIF(50000, 0) + 1 AS slice_width
+  SELECT COUNT(*) / NULLIF(20000, 0) + 1 AS slice_width
   FROM traces
 )
 SELECT
