@@ -1,8 +1,8 @@
 -- How the events of each device are measured, one row per device.
 --
--- A block has `(size + padding + 511) / 512 * 512` bytes, unless _rounding_excess has a row for its events. A slice is a run
--- of slice_width events: sums over slices stand in for the events where a query wants a view of the whole history. There
--- are 20,000 slices at most, however long the history.
+-- A block has `(size + padding + 511) / 512 * 512` bytes, unless _rounding_excess has a row for its events. A slice is
+-- a run of slice_width events: sums over slices stand in for the events where a query wants a view of the whole
+-- history. There are 20,000 slices at most, however long the history.
 --
 -- @kept
 -- @column device_id    BIGINT  devices.id.

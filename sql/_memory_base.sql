@@ -3,7 +3,8 @@
 -- @column device_id            BIGINT  devices.id.
 -- @column reserved             BIGINT  Bytes the allocator held from the driver.
 -- @column allocated            BIGINT  Bytes in allocated blocks, rounding included.
--- @column active               BIGINT  Bytes in blocks that were allocated or waited for a pending free, rounding included.
+-- @column active               BIGINT  Bytes in blocks that were allocated or waited for a pending free, rounding
+--   included.
 -- @column allocated_requested  BIGINT  Bytes asked for in allocated blocks.
 -- @column active_requested     BIGINT  Bytes asked for in blocks that were allocated or waited for a pending free.
 SELECT

@@ -1,8 +1,8 @@
 -- The history in slices: what the five counters were after each, and the most they can have been within.
 --
--- No event's value is looked at: a slice's change is a sum, so millions of events cost one aggregation. `_most` is the value
--- before the slice plus all that was added in it; `_best` is the highest value known from before it. Where the one is not
--- above the other, the slice cannot hold a new peak.
+-- No event's value is looked at: a slice's change is a sum, so millions of events cost one aggregation. `_most` is the
+-- value before the slice plus all that was added in it; `_best` is the highest value known from before it. Where the
+-- one is not above the other, the slice cannot hold a new peak.
 --
 -- @kept
 -- @column device_id                  BIGINT  devices.id.
@@ -165,7 +165,8 @@ levels AS (
     r.active_rise AS active_rise,
     b.allocated_requested + r.allocated_requested AS allocated_requested,
     r.allocated_requested_change AS allocated_requested_change,
-    b.allocated_requested + r.allocated_requested - r.allocated_requested_change AS allocated_requested_before,
+    b.allocated_requested + r.allocated_requested - r.allocated_requested_change
+      AS allocated_requested_before,
     r.allocated_requested_rise AS allocated_requested_rise,
     b.active_requested + r.active_requested AS active_requested,
     r.active_requested_change AS active_requested_change,

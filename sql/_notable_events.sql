@@ -1,4 +1,4 @@
--- Events at which a counter rose above all it had been before, and events that mark something, with the counters after each.
+-- Events at which a counter rose above all it had been before, and marks, with the counters after each.
 --
 -- Only slices that can hold a new peak, or that hold a mark, are looked into. The last record of a counter is its peak.
 --
@@ -29,6 +29,8 @@ WITH candidates AS (
   SELECT
     device_id,
     slice_index,
+    first_index,
+    last_index,
     reserved - reserved_change AS reserved_before,
     reserved_best,
     allocated - allocated_change AS allocated_before,
@@ -75,6 +77,8 @@ changes AS (
   JOIN _event_changes AS e
     ON e.device_id = c.device_id
     AND e.slice_index = c.slice_index
+    -- Says no more; but SQLite has an index on it.
+    AND e.trace_index BETWEEN c.first_index AND c.last_index
   LEFT JOIN _rounding_excess AS x
     ON x.device_id = e.device_id
     AND x.trace_index = e.trace_index
@@ -179,23 +183,39 @@ judged AS (
     allocated_requested,
     active_requested,
     CASE
-      WHEN reserved > reserved_best AND (reserved_earlier IS NULL OR reserved > reserved_earlier) THEN 1
+      WHEN reserved > reserved_best
+        AND (reserved_earlier IS NULL OR reserved > reserved_earlier)
+        THEN 1
       ELSE 0
     END AS reserved_record,
     CASE
-      WHEN allocated > allocated_best AND (allocated_earlier IS NULL OR allocated > allocated_earlier) THEN 1
+      WHEN allocated > allocated_best
+        AND (allocated_earlier IS NULL OR allocated > allocated_earlier)
+        THEN 1
       ELSE 0
     END AS allocated_record,
     CASE
-      WHEN active > active_best AND (active_earlier IS NULL OR active > active_earlier) THEN 1
+      WHEN active > active_best
+        AND (active_earlier IS NULL OR active > active_earlier)
+        THEN 1
       ELSE 0
     END AS active_record,
     CASE
-      WHEN allocated_requested > allocated_requested_best AND (allocated_requested_earlier IS NULL OR allocated_requested > allocated_requested_earlier) THEN 1
+      WHEN allocated_requested > allocated_requested_best
+        AND (
+          allocated_requested_earlier IS NULL
+          OR allocated_requested > allocated_requested_earlier
+        )
+        THEN 1
       ELSE 0
     END AS allocated_requested_record,
     CASE
-      WHEN active_requested > active_requested_best AND (active_requested_earlier IS NULL OR active_requested > active_requested_earlier) THEN 1
+      WHEN active_requested > active_requested_best
+        AND (
+          active_requested_earlier IS NULL
+          OR active_requested > active_requested_earlier
+        )
+        THEN 1
       ELSE 0
     END AS active_requested_record
   FROM compared

@@ -1,7 +1,7 @@
 -- Allocations with the bytes their blocks take up, and when they count.
 --
--- An allocation counts in allocated from its alloc to its free_requested, in active to its free_completed. One that began
--- before the window has no alloc_index; it is in allocated then only if its free was still to be requested.
+-- An allocation counts in allocated from its alloc to its free_requested, in active to its free_completed. One that
+-- began before the window has no alloc_index; it is in allocated then only if its free was still to be requested.
 --
 -- @column device_id             BIGINT  devices.id.
 -- @column requested_size        BIGINT  Bytes asked for.
@@ -10,8 +10,8 @@
 -- @column alloc_index           BIGINT  Event of the alloc; NULL before the window.
 -- @column free_requested_index  BIGINT  Event of free_requested; NULL where it never came.
 -- @column free_completed_index  BIGINT  Event of free_completed; NULL where it never came.
--- @column allocated_until       BIGINT  Event from which on it is not in allocated; NULL where it is to the end; -1 where
---   it never was, because its free was pending when the window began.
+-- @column allocated_until       BIGINT  Event from which on it is not in allocated; NULL where it is to the end; -1
+--   where it never was, because its free was pending when the window began.
 -- @column stack_id              BIGINT  Call stack of the alloc: call_stacks.id; NULL where none was recorded.
 SELECT
   a.device_id AS device_id,

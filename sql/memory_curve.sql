@@ -1,7 +1,7 @@
 -- The course of the five counters at no more than 20,000 events of the history, evenly spread.
 --
--- A row is the end of a slice of events; its values are those after the slice's last event, as in memory_timeline. What went
--- up and down within a slice is not seen: peaks are in memory_peaks, and with all counters in memory_marks.
+-- A row is the end of a slice of events; its values are those after the slice's last event, as in memory_timeline. What
+-- went up and down within a slice is not seen: peaks are in memory_peaks, and with all counters in memory_marks.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --

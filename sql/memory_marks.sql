@@ -1,9 +1,9 @@
 -- Events worth pointing at, with the five counters at each: where a counter had its peak, and what changes no memory.
 --
--- What changes no memory is a mark: `oom`, `snapshot`, `annotate` and whatever an unknown producer wrote. An `oom` stands
--- behind what the allocator tried before it gave up, so the counters are those of the failure. A `snapshot` is an earlier
--- dump: its size is what the allocator said was active then. Peaks come first, then `oom`, then the rest by time. A peak that
--- the window began with has no event.
+-- What changes no memory is a mark: `oom`, `snapshot`, `annotate` and whatever an unknown producer wrote. An `oom`
+-- stands behind what the allocator tried before it gave up, so the counters are those of the failure. A `snapshot` is
+-- an earlier dump: its size is what the allocator said was active then. Peaks come first, then `oom`, then the rest by
+-- time. A peak that the window began with has no event.
 --
 -- @param limit   BIGINT = 1000  Only the first rows; NULL for all.
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.

@@ -1,9 +1,9 @@
 -- The peak of each counter within the recorded window, with the event that reached it.
 --
--- Every counter has a peak of its own; they need not be reached at the same event. A peak that the window began with has
--- trace_index -1: the base was never exceeded. Of several events that reach it, the first counts. What was before the
--- window, because the ring buffer forgot it or the recording began late, is not known: that peak may have been higher.
--- Peaks are not those of `max_memory_allocated()`, which counts since its last reset.
+-- Every counter has a peak of its own; they need not be reached at the same event. A peak that the window began with
+-- has trace_index -1: the base was never exceeded. Of several events that reach it, the first counts. What was before
+-- the window, because the ring buffer forgot it or the recording began late, is not known: that peak may have been
+-- higher. Peaks are not those of `max_memory_allocated()`, which counts since its last reset.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
@@ -15,8 +15,8 @@
 -- @column trace_index   BIGINT   Event after which it was reached first; -1 for the base; NULL without a peak.
 -- @column time_us       BIGINT   Time of that event in microseconds since the Unix epoch; NULL without one.
 -- @column final         BIGINT   Bytes after the last event.
--- @column exact         BIGINT   1 where every block's real size is known, 0 where the curve is computed from the rules of
---   rounding.
+-- @column exact         BIGINT   1 where every block's real size is known, 0 where the curve is computed from the rules
+--   of rounding.
 WITH records AS (
   SELECT
     device_id,
@@ -26,8 +26,10 @@ WITH records AS (
     MAX(CASE WHEN allocated_record = 1 THEN trace_index END) AS allocated_index,
     MAX(CASE WHEN active_record = 1 THEN active END) AS active,
     MAX(CASE WHEN active_record = 1 THEN trace_index END) AS active_index,
-    MAX(CASE WHEN allocated_requested_record = 1 THEN allocated_requested END) AS allocated_requested,
-    MAX(CASE WHEN allocated_requested_record = 1 THEN trace_index END) AS allocated_requested_index,
+    MAX(CASE WHEN allocated_requested_record = 1 THEN allocated_requested END)
+      AS allocated_requested,
+    MAX(CASE WHEN allocated_requested_record = 1 THEN trace_index END)
+      AS allocated_requested_index,
     MAX(CASE WHEN active_requested_record = 1 THEN active_requested END) AS active_requested,
     MAX(CASE WHEN active_requested_record = 1 THEN trace_index END) AS active_requested_index
   FROM _notable_events

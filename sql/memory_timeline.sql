@@ -1,10 +1,10 @@
 -- The five counters after every event, oldest first: the whole history of a device's memory.
 --
 -- Two ledgers: reserved, allocated and active are rounded sizes, as `memory_reserved()` and `memory_allocated()` report
--- them; the requested counters are what the program asked for. Every curve starts from its base, the value just before the
--- first event (replay_checks.base), so it is right where the recording began late too. Rounded curves are exact where
--- replay_checks says so. The order of time is trace_index. Devices are not to be added together. Entries of the NPU's
--- workspace allocator are left out: they are no events.
+-- them; the requested counters are what the program asked for. Every curve starts from its base, the value just before
+-- the first event (replay_checks.base), so it is right where the recording began late too. Rounded curves are exact
+-- where replay_checks says so. The order of time is trace_index. Devices are not to be added together. Entries of the
+-- NPU's workspace allocator are left out: they are no events.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 -- @param first   BIGINT = NULL  Only events from this trace_index on; NULL for all.
@@ -18,7 +18,8 @@
 -- @column size                 BIGINT   Bytes of the event.
 -- @column reserved             BIGINT   Bytes the allocator holds from the driver.
 -- @column allocated            BIGINT   Bytes in allocated blocks, rounding included.
--- @column active               BIGINT   Bytes in blocks that are allocated or wait for a pending free, rounding included.
+-- @column active               BIGINT   Bytes in blocks that are allocated or wait for a pending free, rounding
+--   included.
 -- @column allocated_requested  BIGINT   Bytes asked for in allocated blocks.
 -- @column active_requested     BIGINT   Bytes asked for in blocks that are allocated or wait for a pending free.
 WITH changes AS (

@@ -1,5 +1,6 @@
 //! The tables and macros of a snapshot under their names: the snapshot's own bare, another's with its schema in front.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
@@ -118,7 +119,8 @@ pub(super) fn qualified(schema: &str, name: &str) -> String {
     if schema == OWN { name.to_owned() } else { format!("{schema}.{name}") }
 }
 
-/// The table's schema with text as views into the file's pages, which filters on it need not copy.
+/// The table's schema with text as views into the file's pages, which filters on it need not copy; and without the docs
+/// that the file's columns carry, over which the planner stumbles where a UNION brings columns with different ones together.
 fn view_schema(table: &Table) -> Schema {
     let fields: Vec<Field> = table
         .arrow()
@@ -128,6 +130,7 @@ fn view_schema(table: &Table) -> Schema {
             DataType::Utf8 => field.as_ref().clone().with_data_type(DataType::Utf8View),
             _ => field.as_ref().clone(),
         })
+        .map(|field| field.with_metadata(HashMap::new()))
         .collect();
     Schema::new(fields)
 }

@@ -29,12 +29,15 @@ const FILES: &[(&str, &str)] = sql_files![
     "_event_changes",
     "_sized_allocations",
     "_rounding_excess",
+    "_residuals",
     "_memory_slices",
     "_notable_events",
     "memory_timeline",
     "memory_peaks",
     "memory_marks",
     "memory_curve",
+    "live_at",
+    "peak_contributors",
     "device_overview",
     "block_state_dist",
     "expansion_timeline",
@@ -194,7 +197,7 @@ impl SqlMacro {
                 Piece::Text(verbatim) => text.push_str(verbatim),
                 Piece::Parameter(name) => match values.iter().find(|(known, _)| *known == name) {
                     // What DataFusion writes as LIMIT NULL.
-                    Some(("limit", Value::Null)) => text.push_str("-1"),
+                    Some((_, Value::Null)) if text.trim_end().ends_with("LIMIT") => text.push_str("-1"),
                     Some((_, value)) => text.push_str(&value.literal()),
                     None => {
                         let _infallible = write!(text, "${name}");
