@@ -63,6 +63,12 @@ impl<'a> Fanout<'a> {
     pub fn new(sinks: Vec<&'a mut dyn RowSink>) -> Self {
         Self { sinks, rows: BTreeMap::new() }
     }
+
+    /// Rows that went through, by table.
+    #[must_use]
+    pub fn into_counts(self) -> BTreeMap<&'static str, usize> {
+        self.rows
+    }
 }
 
 impl RowSink for Fanout<'_> {
@@ -133,7 +139,7 @@ fn stage(
     }
     let mut fanout = Fanout::new(sinks);
     let summary = snapshot::read(source, options, &mut fanout, progress)?;
-    let rows = fanout.rows;
+    let rows = fanout.into_counts();
 
     parquet.finish()?;
     key.map_or(Ok(()), |key| key.write(staging.path()))?;
