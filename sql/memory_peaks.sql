@@ -14,7 +14,7 @@
 -- @column peak          BIGINT   Bytes at the peak; NULL where the base is not known.
 -- @column trace_index   BIGINT   Event after which it was reached first; -1 for the base; NULL without a peak.
 -- @column time_us       BIGINT   Time of that event in microseconds since the Unix epoch; NULL without one.
--- @column final         BIGINT   Bytes after the last event.
+-- @column at_end        BIGINT   Bytes after the last event.
 -- @column exact         BIGINT   1 where every block's real size is known, 0 where the curve is computed from the rules
 --   of rounding.
 WITH records AS (
@@ -68,7 +68,7 @@ SELECT
   COALESCE(p.record, p.base) AS peak,
   CASE WHEN p.base IS NOT NULL THEN COALESCE(p.record_index, -1) END AS trace_index,
   e.time_us AS time_us,
-  p.final AS final,
+  p.final AS at_end,
   p.exact AS exact
 FROM peaks AS p
 JOIN devices AS d

@@ -4,7 +4,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::process::{Command, Output};
 
-use npusnap::analysis::{DeviceOverview, FieldPresence, ImportNote, Recording, SnapshotFacts, TableCount};
+use npusnap::analysis::{
+    Contributor, DeviceOverview, FieldPresence, ImportNote, Mark, Peak, Point, Recording, SnapshotFacts,
+    TableCount,
+};
 use npusnap::engine::{self, Dialect, Engine, Options, SqlMacro};
 use npusnap::schema::TABLES;
 
@@ -170,6 +173,10 @@ fn typed_rows_have_the_columns_that_relations_have() {
     engine.contract::<TableCount>().unwrap();
     engine.contract::<FieldPresence>().unwrap();
     engine.contract::<Recording>().unwrap();
+    engine.contract::<Peak>().unwrap();
+    engine.contract::<Contributor>().unwrap();
+    engine.contract::<Point>().unwrap();
+    engine.contract::<Mark>().unwrap();
 }
 
 fn npusnap(arguments: &[&str]) -> Output {
