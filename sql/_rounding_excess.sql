@@ -42,8 +42,8 @@ events AS (
 SELECT
   device_id,
   trace_index,
-  allocated,
-  active
+  SUM(allocated) AS allocated,
+  SUM(active) AS active
 FROM events
 WHERE trace_index IS NOT NULL
-ORDER BY device_id, trace_index
+GROUP BY device_id, trace_index

@@ -215,12 +215,6 @@ impl Import<'_> {
             i64::from(top.keys.settings_of_xpu),
             "the settings are those of an Intel XPU; device_type says CUDA-GPU, whose fields it shares",
         );
-        add(
-            Severity::Info,
-            "replay_not_run",
-            1,
-            "allocations and replay_checks are empty: this version does not replay the events",
-        );
     }
 
     /// Adds up the segments that `torch_npu`'s workspace allocator owns.

@@ -13,6 +13,7 @@ use super::parquet::{self, ParquetSink};
 use super::sqlite::{APPLICATION_ID, SqliteOptions, SqliteSink};
 use super::staging::Staging;
 use crate::error::{Error, Result};
+use crate::replay::Replay;
 use crate::schema::{TABLES, Table};
 use crate::snapshot::{self, Progress, RowSink, Summary};
 
@@ -138,7 +139,9 @@ fn stage(
         sinks.push(&mut database.sink);
     }
     let mut fanout = Fanout::new(sinks);
-    let summary = snapshot::read(source, options, &mut fanout, progress)?;
+    let mut replay = Replay::new(staging.path(), &mut fanout);
+    let mut summary = snapshot::read(source, options, &mut replay, progress)?;
+    summary.warnings += replay.finish(options, &summary)?;
     let rows = fanout.into_counts();
 
     parquet.finish()?;
