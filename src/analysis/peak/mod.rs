@@ -144,7 +144,11 @@ impl Analysis for PeakAnalysis {
             DevicePeak {
                 device_index: index,
                 peaks: peaks.extract_if(.., |row| row.device_index == index).collect(),
-                contributors: contributors.extract_if(.., |row| row.device_index == index).collect(),
+                // What only waited to be freed then is no part of allocated.
+                contributors: contributors
+                    .extract_if(.., |row| row.device_index == index)
+                    .filter(|row| row.allocated_size != 0 || row.block_count != 0)
+                    .collect(),
                 has_history: !points.is_empty(),
                 overflowed: notes.iter().filter(speaks).any(lost),
                 points,

@@ -143,8 +143,12 @@ impl DevicePeak {
     }
 
     fn estimated(&self) -> Option<Finding> {
-        let rounded = ["allocated", "active"].into_iter().filter_map(|counter| self.peak(counter));
-        rounded.into_iter().any(|peak| peak.exact == 0).then(|| {
+        let inexact = |counters: [&str; 2]| {
+            counters.into_iter().filter_map(|counter| self.peak(counter)).any(|peak| peak.exact == 0)
+        };
+        let rounded_only =
+            inexact(["allocated", "active"]) && !inexact(["allocated_requested", "active_requested"]);
+        rounded_only.then(|| {
             self.finding(
                 "peak/estimated",
                 Severity::Info,
@@ -163,6 +167,10 @@ impl DevicePeak {
     }
 
     fn share(&self, bytes: i64) -> Option<f64> {
+        // Where the blocks do not add up to the peak, they are no shares of it.
+        if self.part("unexplained").is_some() {
+            return None;
+        }
         let peak = self.peak("allocated").and_then(|peak| peak.peak)?;
         ratio(bytes, peak)
     }
