@@ -7,8 +7,8 @@ use crate::analysis::overview::DeviceOverview;
 use crate::engine::{Engine, row};
 use crate::error::Result;
 
-/// Stacks that a flame graph is made of.
-const FLAME_STACKS: i64 = 200;
+/// Stacks that charts are made of.
+const MOST_STACKS: i64 = 200;
 /// Stacks with a bar of their own.
 const BARS: usize = 10;
 /// A path of a flame graph with a smaller share of all is left out.
@@ -53,11 +53,21 @@ pub fn devices(devices: &[DeviceOverview]) -> ChartFigure {
 /// The relation failed.
 pub fn attribution(engine: &Engine, device: &DeviceOverview) -> Result<Vec<ChartFigure>> {
     let rows: Vec<HeldRow> =
-        engine.rows(&[("device", device.device_index.into()), ("limit", FLAME_STACKS.into())])?;
-    if rows.is_empty() {
-        return Ok(Vec::new());
-    }
+        engine.rows(&[("device", device.device_index.into()), ("limit", MOST_STACKS.into())])?;
     let total = device.active_allocated_bytes;
+    let titles = [
+        Text::new("Who holds the memory", "谁占用了内存"),
+        Text::new("The same by call path", "按调用路径展开"),
+    ];
+    Ok(held(device.device_index, &rows, total, titles))
+}
+
+/// Bars and a flame graph of what stacks held, largest first, of a total in which there may be more of them.
+#[must_use]
+pub fn held(device_index: i64, rows: &[HeldRow], total: i64, titles: [Text; 2]) -> Vec<ChartFigure> {
+    if rows.is_empty() {
+        return Vec::new();
+    }
     let counted = i64::try_from(rows.len()).unwrap_or(i64::MAX);
     let known: Vec<(i64, StackWords)> = rows
         .iter()
@@ -79,22 +89,20 @@ pub fn attribution(engine: &Engine, device: &DeviceOverview) -> Result<Vec<Chart
         .collect();
     let shown: i64 = bars.iter().map(|bar| bar.bytes).sum();
     let others = counted - i64::try_from(bars.len()).unwrap_or(0);
-    let other = (total > shown).then(|| ((counted < FLAME_STACKS).then_some(others), total - shown));
-    let figure = |name, title, chart| ChartFigure { name, device: Some(device.device_index), title, chart };
-    let has_paths = !root.children.is_empty();
-    let stacks = known.into_iter().map(|(_, words)| words).collect::<Vec<_>>();
-    let top = stacks.iter().filter(|words| bars.iter().any(|bar| bar.stack_id == Some(words.stack_id)));
-    let top = top.cloned().collect();
-    let mut figures = vec![figure(
-        "stacks",
-        Text::new("Who holds the memory", "谁占用了内存"),
-        Chart::Stacks(Stacks { bars, other, total, stacks: top }),
-    )];
-    if has_paths {
-        let title = Text::new("The same by call path", "按调用路径展开");
-        figures.push(figure("flame", title, Chart::Flame(Flame { root })));
+    let all: i64 = rows.iter().map(|row| row.total_size).sum();
+    let other = (total > shown).then(|| ((all == total).then_some(others), total - shown));
+    let stacks = known
+        .into_iter()
+        .map(|(_, words)| words)
+        .filter(|words| bars.iter().any(|bar| bar.stack_id == Some(words.stack_id)));
+    let [title, path] = titles;
+    let figure = |name, title, chart| ChartFigure { name, device: Some(device_index), title, chart };
+    let bars = Stacks { bars, other, total, stacks: stacks.collect() };
+    let mut figures = vec![figure("stacks", title, Chart::Stacks(bars))];
+    if !root.children.is_empty() {
+        figures.push(figure("flame", path, Chart::Flame(Flame { root })));
     }
-    Ok(figures)
+    figures
 }
 
 /// A tree of call paths, outermost frame first; what is too narrow to be read is joined.

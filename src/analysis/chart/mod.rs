@@ -3,10 +3,12 @@
 //! A chart says nothing of colours, pixels or libraries. The report draws each one twice, for a browser and for paper.
 
 mod held;
+mod moments;
 mod pool;
 mod stacks;
 
-pub use held::{HeldRow, attribution, devices, flame};
+pub use held::{HeldRow, attribution, devices, flame, held};
+pub use moments::{MomentRow, moments};
 pub use pool::{GrowthRow, LayoutRow, expansion, layout};
 pub use stacks::{Frame, StackRow, StackWords, frames, own_frame, words};
 
@@ -100,6 +102,14 @@ pub struct Level {
     pub time_us: Option<i64>,
     /// Bytes, in the order of [`Counter::ALL`]; none where a counter is not known.
     pub bytes: [Option<i64>; 3],
+}
+
+impl Level {
+    /// Bytes in allocated blocks.
+    #[must_use]
+    pub fn allocated(&self) -> Option<i64> {
+        self.bytes[2]
+    }
 }
 
 /// What happened at a marked event.

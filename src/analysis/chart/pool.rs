@@ -2,9 +2,9 @@
 
 use super::stacks::words;
 use super::{BlockState, Chart, ChartFigure, Expansion, Layout, OtherSegments, PoolEvent, SegmentRow, Span};
+use crate::analysis::fragment::DeviceFragmentation;
 use crate::analysis::language::Text;
 use crate::analysis::outcome::share;
-use crate::analysis::fragment::DeviceFragmentation;
 use crate::engine::{Engine, row};
 use crate::error::Result;
 
