@@ -63,8 +63,8 @@ const Charts = (() => {
     ], stackLabel(bar.data.stack)),
     tipOverlay: () => (points) => {
       const [at, a, b] = points[0].value;
-      const difference = isNothing(a) || isNothing(b) ? null : bytes(b - a);
-      return tip(`${percent(at)} ${word("progress")}`, [["A", bytes(a)], ["B", bytes(b)], [word("difference"), difference]]);
+      const difference = isNothing(a) || isNothing(b) ? null : bytes(a - b);
+      return tip(`${percent(at)} ${word("progress")}`, [["A", bytes(a), points[0].seriesName.startsWith("A") ? points[0].color : null], ["B", bytes(b)], [word("difference"), difference]]);
     },
   };
 
@@ -123,7 +123,7 @@ const Charts = (() => {
     count: () => count,
     percent: () => (value) => `${Math.round(value * 1000) / 10} %`,
     bubble: () => (value) => Math.max(6, Math.min(26, 2.4 * Math.log2(value[1] / 262144 + 1))),
-    peakLabel: () => (point) => `${word("peak")} ${bytes(point.data.value)}`,
+    peakLabel: () => (point) => `${point.seriesName} ${bytes(point.data.value)}`,
     trigger: () => (bar) => (isNothing(bar.value) ? "" : bytes(Math.abs(bar.value))),
     barShare: (chart) => (bar) => `${bytes(bar.value)} · ${share(bar.value, chart)}`,
     segmentColor: (chart) => (_, row) => style(chart.extra.rows[row]?.low ? "critical" : "text"),

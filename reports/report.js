@@ -82,13 +82,13 @@
     show();
     return show;
   }
-  // [text, kind, target]: a number, words in both languages, or a link to a stack or an event.
-  function tableCell([text, kind, ...target]) {
-    const words = Array.isArray(text) ? text[Page.language()] : text;
-    if (kind === "number") return element("td", { className: "number" }, words);
+  // [text, "number"], [[English, Chinese]], or that with "stack" or "event" and which.
+  function tableCell([text, kind, target]) {
+    if (kind === "number") return element("td", { className: "number" }, text);
+    const words = text[Page.language()];
     if (!kind) return element("td", { title: words }, words);
     const button = element("button", { type: "button", className: "link" }, words);
-    button.dataset[kind] = target.join(":");
+    button.dataset[kind] = target;
     return element("td", { className: kind === "event" ? "number" : "" }, button);
   }
 

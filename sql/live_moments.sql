@@ -96,6 +96,7 @@ ranked AS (
     ROW_NUMBER() OVER (
       PARTITION BY device_id
       ORDER BY most DESC, stack_id IS NULL, stack_id
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS stack_rank
   FROM highest
 )

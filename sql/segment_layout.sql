@@ -34,10 +34,11 @@ ranked AS (
     p.device_id AS device_id,
     p.total_size AS total_size,
     COALESCE(a.allocated_size, 0) AS allocated_size,
-    ROW_NUMBER() OVER (
+    CAST(ROW_NUMBER() OVER (
       PARTITION BY p.device_id
       ORDER BY p.total_size - COALESCE(a.allocated_size, 0) DESC, p.total_size DESC, p.segment_id
-    ) AS segment_rank
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS BIGINT) AS segment_rank
   FROM _pool_segments AS p
   LEFT JOIN allocated AS a
     ON a.segment_id = p.segment_id

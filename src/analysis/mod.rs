@@ -29,7 +29,7 @@ pub use fragment::{
 pub use info::{FieldPresence, Gap, History, Info, Recording, TableCount};
 pub use language::{Lang, Text};
 pub use oom::{LastEvent, Oom, OomContext, OomGrowth, OomPreceding};
-pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure};
+pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure, Target};
 pub use overview::{DeviceOverview, Overview};
 pub use peak::{COUNTERS, Contributor, Mark, Peak, PeakAnalysis, Point};
 pub use scope::Scope;

@@ -104,7 +104,7 @@ fn write_table(out: &mut dyn Write, table: &TableFigure, lang: Lang) -> io::Resu
             row.iter()
                 .map(|cell| match cell {
                     Cell::Quantity(quantity) => (quantity.text(), true),
-                    Cell::Text(text) => (text.get(lang).to_owned(), false),
+                    Cell::Text(text) | Cell::Link(text, _) => (text.get(lang).to_owned(), false),
                 })
                 .collect()
         })

@@ -10,7 +10,7 @@ use super::registry::Registry;
 use super::strings::Strings;
 use super::svg::{self, Wording};
 use crate::analysis::chart::{Chart, ChartFigure, StackWords};
-use crate::analysis::{Cell, Lang, Subject, TableFigure, Text};
+use crate::analysis::{Cell, Lang, Quantity, Subject, TableFigure, Target, Text};
 
 /// Rows of a table that stand in the page before it scrolls.
 const TALL_TABLE: usize = 14;
@@ -33,7 +33,7 @@ pub(super) fn table(html: &mut Html<'_>, table: &TableFigure, id: &str, registry
     html.open("thead", &[]);
     html.open("tr", &[]);
     let is_number =
-        |place: usize| table.rows.iter().any(|row| matches!(row.get(place), Some(Cell::Quantity(_))));
+        |place: usize| table.rows.iter().any(|row| matches!(row.get(place), Some(Cell::Quantity(_) | Cell::Link(_, Target::Event { .. }))));
     for (place, heading) in table.headings.iter().enumerate() {
         let class = if is_number(place) { "number" } else { "name" };
         html.words("th", &[("scope", "col"), ("class", class)], heading);
@@ -47,6 +47,11 @@ pub(super) fn table(html: &mut Html<'_>, table: &TableFigure, id: &str, registry
             match cell {
                 Cell::Quantity(quantity) => html.element("td", &[("class", "number")], &quantity.text()),
                 Cell::Text(text) => html.words("td", &[], text),
+                Cell::Link(text, target) => {
+                    html.open("td", &[("class", if is_event(*target) { "number" } else { "name" })]);
+                    link(html, text, *target);
+                    html.close("td");
+                }
             }
         }
         html.close("tr");
@@ -56,12 +61,26 @@ pub(super) fn table(html: &mut Html<'_>, table: &TableFigure, id: &str, registry
     html.close("div");
 }
 
+/// Words that the script makes lead somewhere; without it they are only words.
+pub(super) fn link(html: &mut Html<'_>, words: &Text, target: Target) {
+    let (kind, identity) = target.parts();
+    let attribute = if kind == "stack" { "data-stack" } else { "data-event" };
+    html.words("button", &[("type", "button"), ("class", "link"), (attribute, &identity)], words);
+}
+
+fn is_event(target: Target) -> bool {
+    matches!(target, Target::Event { .. })
+}
+
 /// The rows of a table as the script takes them.
 fn long_rows(table: &TableFigure) -> Value {
     let cell = |cell: &Cell| match cell {
         Cell::Quantity(quantity) => json!([quantity.text(), "number"]),
-        Cell::Text(text) if text.get(Lang::En) == text.get(Lang::Zh) => json!([text.get(Lang::En)]),
         Cell::Text(text) => json!([[text.get(Lang::En), text.get(Lang::Zh)]]),
+        Cell::Link(text, target) => {
+            let (kind, identity) = target.parts();
+            json!([[text.get(Lang::En), text.get(Lang::Zh)], kind, identity])
+        }
     };
     table.rows.iter().map(|row| row.iter().map(cell).collect::<Value>()).collect()
 }
@@ -92,7 +111,8 @@ pub(super) fn chart(
     html.open("figure", &[("id", &id), ("class", &format!("chart chart-{}", figure.name))]);
     html.open("figcaption", &[]);
     html.words("h3", &[], &title);
-    if let Some(how) = strings.find(&format!("chart.{}", figure.name)) {
+    let key = strings.chart_key(mode, figure.name);
+    if let Some(how) = strings.find(&key) {
         html.words("p", &[], &how);
     }
     html.close("figcaption");
@@ -117,7 +137,13 @@ pub(super) fn chart(
     html.markup(&svg::draw(chart, Wording::Both, &report.redaction));
     html.close("noscript");
     html.element("div", &[("class", "detail"), ("aria-live", "polite")], "");
-    for sql in strings.queries(&format!("chart.{}", figure.name)) {
+    if let Some(rows) = rows(chart, &title) {
+        html.open("details", &[("class", "rows")]);
+        html.words("summary", &[], &strings.get("page.rows"));
+        table(html, &rows, &format!("{id}-rows"), registry);
+        html.close("details");
+    }
+    for sql in strings.queries(&strings.query_key(mode, figure.name)) {
         let device = figure.device.map_or_else(String::new, |device| device.to_string());
         query(html, report.source, &sql.replace("$device", &device), strings);
     }
@@ -130,6 +156,43 @@ pub(super) fn chart(
         "option": drawing.option,
         "extra": drawing.extra,
     }));
+}
+
+/// The numbers of a chart that no table of its section has, for those who read or tab rather than look and click.
+fn rows(chart: &Chart, title: &Text) -> Option<TableFigure> {
+    let Chart::Stacks(stacks) = chart else { return None };
+    let headings = [("call stack", "调用栈"), ("bytes", "字节"), ("share", "占比"), ("requested", "请求"), ("blocks", "块数")];
+    let row = |name: Cell, bytes: i64, requested: Option<i64>, count: Option<i64>| {
+        vec![
+            name,
+            Cell::Quantity(Quantity::Bytes(Some(bytes))),
+            Cell::Quantity(Quantity::Ratio(share(bytes, stacks.total))),
+            Cell::Quantity(Quantity::Bytes(requested)),
+            count.map_or_else(|| Cell::Text(Text::same("-")), |count| Cell::Quantity(Quantity::Count(count))),
+        ]
+    };
+    let mut rows: Vec<Vec<Cell>> = stacks
+        .bars
+        .iter()
+        .map(|bar| {
+            let words = option::stack_label(bar, stacks);
+            let name = match bar.stack_id {
+                Some(stack_id) => Cell::Link(words, Target::Stack(stack_id)),
+                None => Cell::Text(words),
+            };
+            row(name, bar.bytes, bar.requested, Some(bar.block_count))
+        })
+        .collect();
+    if let Some((count, bytes)) = stacks.other {
+        rows.push(row(Cell::Text(option::other_label(count)), bytes, None, None));
+    }
+    let headings = headings.into_iter().map(|(en, zh)| Text::new(en, zh)).collect();
+    Some(TableFigure { title: title.clone(), headings, rows })
+}
+
+#[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "a share needs no more than 53 bits")]
+fn share(part: i64, whole: i64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// The chart with as many points as can be seen; none where it has no more.

@@ -28,7 +28,7 @@ pub(super) fn write(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings,
     for part in report.sections {
         section::write(html, part, report, strings, registry);
     }
-    if report.shows("advice") {
+    if has_advice(report, strings) {
         advice(html, report, strings);
     }
     if report.shows("reading") {
@@ -83,7 +83,7 @@ fn navigation(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings) {
     html.open("ul", &[]);
     let mut links = vec![("health", strings.get("page.health"))];
     links.extend(report.sections.iter().map(|part| (part.mode, section::title(strings, part.mode))));
-    if report.shows("advice") && !advised(report, strings).is_empty() {
+    if has_advice(report, strings) {
         links.push(("advice", strings.get("advice.title")));
     }
     if report.shows("reading") {
@@ -247,6 +247,10 @@ fn bar(html: &mut Html<'_>, device: &DeviceOverview, strings: &Strings) {
     html.close("svg");
 }
 
+fn has_advice(report: &Report<'_>, strings: &Strings) -> bool {
+    report.shows("advice") && (!report.gaps.is_empty() || !advised(report, strings).is_empty())
+}
+
 /// Advice for what was found, each once; never for what was not.
 fn advised(report: &Report<'_>, strings: &Strings) -> Vec<(Text, Vec<Subject>)> {
     let mut advice: Vec<(Text, Vec<Subject>)> = Vec::new();
@@ -262,9 +266,6 @@ fn advised(report: &Report<'_>, strings: &Strings) -> Vec<(Text, Vec<Subject>)> 
 
 fn advice(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings) {
     let advice = advised(report, strings);
-    if advice.is_empty() {
-        return;
-    }
     html.open("section", &[("id", "advice"), ("class", "part"), ("aria-labelledby", "advice-title")]);
     html.words("h2", &[("id", "advice-title")], &strings.get("advice.title"));
     html.words("p", &[("class", "lead")], &strings.get("advice.shows"));
@@ -276,6 +277,14 @@ fn advice(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings) {
         for subject in subjects {
             html.words("span", &[("class", "chip")], &subject.words());
         }
+        html.close("p");
+        html.close("li");
+    }
+    if !report.gaps.is_empty() {
+        html.open("li", &[]);
+        html.open("p", &[]);
+        html.both(&strings.get("advice.capture"));
+        html.both(report.capture);
         html.close("p");
         html.close("li");
     }

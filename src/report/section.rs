@@ -7,7 +7,7 @@ use super::html::Html;
 use super::registry::Registry;
 use super::strings::Strings;
 use super::{Report, Section};
-use crate::analysis::{Figure, Finding, Severity, Subject, Text};
+use crate::analysis::{Figure, Finding, Severity, Subject, Target, Text};
 
 /// Gaps that concern every section; others concern the parts of some.
 const EVERYWHERE: [&str; 1] = ["history"];
@@ -123,6 +123,10 @@ fn gaps(html: &mut Html<'_>, section: &Section, report: &Report<'_>, strings: &S
             html.words("b", &[], &Subject::Device(device).words());
             html.text(" ");
         }
+        if gap.name != "history" {
+            html.element("code", &[], &gap.name);
+            html.text(" ");
+        }
         html.both(&gap.cost);
         html.close("li");
     }
@@ -141,7 +145,15 @@ pub(super) fn findings(html: &mut Html<'_>, findings: &[Finding], strings: &Stri
         badge(html, finding.severity);
         html.open("div", &[]);
         html.open("p", &[]);
-        html.words("b", &[], &finding.subject.words());
+        html.open("b", &[]);
+        match finding.subject {
+            Subject::Event { device_index, trace_index } => {
+                let target = Target::Event { device_index, trace_index };
+                figure::link(html, &finding.subject.words(), target);
+            }
+            _ => html.both(&finding.subject.words()),
+        }
+        html.close("b");
         html.text(" ");
         html.both(&finding.message);
         html.close("p");

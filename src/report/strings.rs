@@ -35,7 +35,19 @@ impl Strings {
         self.find(key).unwrap_or_else(|| Text::same(key))
     }
 
-    /// All words that the page's script needs, by key without `page.`.
+    /// The key of what is said of a chart: in a mode, else wherever it is.
+    pub(super) fn chart_key(&self, mode: &str, chart: &str) -> String {
+        let own = format!("{mode}.chart.{chart}");
+        if self.en.contains_key(&own) { own } else { format!("chart.{chart}") }
+    }
+
+    /// The key of the query behind a chart, likewise.
+    pub(super) fn query_key(&self, mode: &str, chart: &str) -> String {
+        let own = format!("{mode}.chart.{chart}");
+        if self.queries.contains_key(&own) { own } else { format!("chart.{chart}") }
+    }
+
+    /// All words that the page's script needs, by key without `script.`.
     pub(super) fn script(&self) -> Value {
         let words = self.en.keys().filter_map(|key| {
             let name = key.strip_prefix("script.")?;

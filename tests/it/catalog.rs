@@ -9,6 +9,7 @@ use npusnap::analysis::{
     FieldPresence, FreeBlocks, ImportNote, LastEvent, Mark, OomContext, OomGrowth, OomPreceding, Peak, Point,
     PoolOverview, Recording, SegmentChange, SegmentFragmentation, StackChange, TableCount,
 };
+use npusnap::analysis::chart;
 use npusnap::engine::{self, BASE, Dialect, Engine, Options, SqlMacro};
 use npusnap::schema::TABLES;
 
@@ -193,6 +194,11 @@ fn typed_rows_have_the_columns_that_relations_have() {
     engine.contract::<Contributor>().unwrap();
     engine.contract::<Point>().unwrap();
     engine.contract::<Mark>().unwrap();
+    engine.contract::<chart::GrowthRow>().unwrap();
+    engine.contract::<chart::HeldRow>().unwrap();
+    engine.contract::<chart::LayoutRow>().unwrap();
+    engine.contract::<chart::MomentRow>().unwrap();
+    engine.contract::<chart::StackRow>().unwrap();
 }
 
 fn npusnap(arguments: &[&str]) -> Output {

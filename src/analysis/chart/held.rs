@@ -91,13 +91,14 @@ pub fn held(device_index: i64, rows: &[HeldRow], total: i64, titles: [Text; 2]) 
     let others = counted - i64::try_from(bars.len()).unwrap_or(0);
     let all: i64 = rows.iter().map(|row| row.total_size).sum();
     let other = (total > shown).then(|| ((all == total).then_some(others), total - shown));
-    let stacks = known
+    let stacks: Vec<StackWords> = known
         .into_iter()
         .map(|(_, words)| words)
-        .filter(|words| bars.iter().any(|bar| bar.stack_id == Some(words.stack_id)));
+        .filter(|words| bars.iter().any(|bar| bar.stack_id == Some(words.stack_id)))
+        .collect();
     let [title, path] = titles;
     let figure = |name, title, chart| ChartFigure { name, device: Some(device_index), title, chart };
-    let bars = Stacks { bars, other, total, stacks: stacks.collect() };
+    let bars = Stacks { bars, other, total, stacks };
     let mut figures = vec![figure("stacks", title, Chart::Stacks(bars))];
     if !root.children.is_empty() {
         figures.push(figure("flame", path, Chart::Flame(Flame { root })));

@@ -431,8 +431,10 @@ pub struct Sequence {
 pub struct Overlay {
     /// The counter.
     pub counter: Counter,
-    /// Levels of the snapshot compared with.
-    pub before: Vec<Level>,
-    /// Levels of this snapshot.
-    pub after: Vec<Level>,
+    /// Names of the two, A and B.
+    pub names: [String; 2],
+    /// Levels of this snapshot, A.
+    pub a: Vec<Level>,
+    /// Levels of the snapshot compared with, B.
+    pub b: Vec<Level>,
 }

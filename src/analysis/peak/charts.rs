@@ -24,7 +24,7 @@ pub(super) fn all(engine: &Engine, devices: &[DevicePeak]) -> Result<Vec<ChartFi
 }
 
 fn timeline(engine: &Engine, device: &DevicePeak) -> Result<ChartFigure> {
-    let levels: Vec<Level> = device.points.iter().map(level).collect();
+    let levels: Vec<Level> = device.points.iter().map(Point::level).collect();
     let growths: Vec<GrowthRow> =
         engine.rows(&[("device", device.device_index.into()), ("points", GROWTHS.into())])?;
     let mut marks: Vec<MarkedEvent> = growths
@@ -52,14 +52,6 @@ fn timeline(engine: &Engine, device: &DevicePeak) -> Result<ChartFigure> {
         title: Text::new("Memory over time", "内存随时间的变化"),
         chart: Chart::Timeline(Timeline { levels, marks, peaks: peaks.collect(), moments, stacks }),
     })
-}
-
-fn level(point: &Point) -> Level {
-    Level {
-        trace_index: point.trace_index,
-        time_us: point.time_us,
-        bytes: [point.reserved, point.active, point.allocated],
-    }
 }
 
 fn marked(mark: &Mark) -> Option<MarkedEvent> {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::chart::ChartFigure;
+use super::chart::{ChartFigure, Level};
 use super::devices::Device;
 use super::downsample::extremes;
 use super::facts::ImportNote;
@@ -293,6 +293,15 @@ impl Contributor {
 }
 
 impl Point {
+    /// The counters that charts show.
+    pub(super) fn level(&self) -> Level {
+        Level {
+            trace_index: self.trace_index,
+            time_us: self.time_us,
+            bytes: [self.reserved, self.active, self.allocated],
+        }
+    }
+
     fn json(&self) -> Value {
         json!({
             "trace_index": self.trace_index,

@@ -1,4 +1,4 @@
-//! A counter of two snapshots over the share of each recording that has passed: before dashed, after solid.
+//! A counter of two snapshots over the share of each recording that has passed: A dashed, B solid.
 
 use serde_json::{Value, json};
 
@@ -25,24 +25,25 @@ pub(in crate::report) fn resampled(levels: &[Level], counter: Counter) -> Vec<Op
 }
 
 pub(super) fn draw(overlay: &Overlay) -> Drawing {
-    let before = resampled(&overlay.before, overlay.counter);
-    let after = resampled(&overlay.after, overlay.counter);
-    let most = before.iter().chain(&after).flatten().copied().max().unwrap_or(0);
-    let names = [Text::new("before (A)", "之前 (A)"), Text::new("after (B)", "之后 (B)")];
-    let [more, less] = [Text::new("more in B", "B 更多"), Text::new("less in B", "B 更少")];
+    let a_levels = resampled(&overlay.a, overlay.counter);
+    let b_levels = resampled(&overlay.b, overlay.counter);
+    let most = a_levels.iter().chain(&b_levels).flatten().copied().max().unwrap_or(0);
+    let [a_name, b_name] = &overlay.names;
+    let names = [Text::same(format!("A · {a_name}")), Text::same(format!("B · {b_name}"))];
+    let [more, less] = [Text::new("more in A", "A 更多"), Text::new("less in A", "A 更少")];
     let at = |values: &[Option<i64>], point: usize| values.get(point).copied().flatten();
-    let points = before.len().max(after.len());
+    let points = a_levels.len().max(b_levels.len());
     let source: Vec<Value> = (0..points)
         .map(|point| {
-            let (a, b) = (at(&before, point), at(&after, point));
+            let (a, b) = (at(&a_levels, point), at(&b_levels, point));
             let both = a.zip(b);
             json!([
                 f64::from(i32::try_from(point).unwrap_or(POINTS)) / f64::from(POINTS),
                 a,
                 b,
                 both.map(|(a, b)| a.min(b)),
-                both.map(|(a, b)| (b - a).max(0)),
                 both.map(|(a, b)| (a - b).max(0)),
+                both.map(|(a, b)| (b - a).max(0)),
             ])
         })
         .collect();

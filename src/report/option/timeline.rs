@@ -36,7 +36,7 @@ pub(super) fn draw(timeline: &Timeline) -> Drawing {
                 .peaks
                 .iter()
                 .filter(|peak| peak.counter == *counter)
-                .map(|peak| json!({"name": "peak", "index": peak.trace_index, "value": peak.bytes, "coord": [peak.trace_index, peak.bytes]}))
+                .map(|peak| json!({"index": peak.trace_index, "value": peak.bytes, "coord": [peak.trace_index, peak.bytes]}))
                 .collect();
             json!({
                 "name": words(&counter.words()),
@@ -54,8 +54,9 @@ pub(super) fn draw(timeline: &Timeline) -> Drawing {
                     "symbolSize": 9,
                     "itemStyle": {"color": color(counter.name()), "borderColor": color("card"), "borderWidth": 2},
                     "label": {
+                        "show": *counter != Counter::Active,
                         "formatter": call("peakLabel"),
-                        "position": "top",
+                        "position": if *counter == Counter::Allocated { "bottom" } else { "top" },
                         "color": color("text"),
                         "fontWeight": 600,
                         "textBorderColor": color("card"),

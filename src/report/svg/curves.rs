@@ -1,6 +1,6 @@
 //! Counters over time, growth of the pool, and the comparison of two snapshots.
 
-use super::paper::{Anchor, Wording, sheet};
+use super::paper::{Anchor, Wording, fitted, sheet};
 use super::plot::{Plot, scale};
 use crate::analysis::Text;
 use crate::analysis::chart::{Counter, Expansion, Mark, Overlay, Timeline};
@@ -142,19 +142,20 @@ pub(super) fn expansion(expansion: &Expansion, wording: Wording, redaction: &Red
 }
 
 pub(super) fn overlay(overlay: &Overlay, wording: Wording, redaction: &Redaction) -> String {
-    let before = resampled(&overlay.before, overlay.counter);
-    let after = resampled(&overlay.after, overlay.counter);
-    let most = before.iter().chain(&after).flatten().copied().max().unwrap_or(0);
-    let last = i64::try_from(before.len().max(after.len())).unwrap_or(1) - 1;
+    let a_levels = resampled(&overlay.a, overlay.counter);
+    let b_levels = resampled(&overlay.b, overlay.counter);
+    let most = a_levels.iter().chain(&b_levels).flatten().copied().max().unwrap_or(0);
+    let last = i64::try_from(a_levels.len().max(b_levels.len())).unwrap_or(1) - 1;
     let plot = Plot::new(HEIGHT, 0, last, ByteAxis::up_to(most));
+    let [a_name, b_name] = &overlay.names;
     sheet(HEIGHT, wording, redaction, |paper| {
         plot.bytes(paper);
-        for (point, (a, b)) in (0_i64..).zip(before.iter().zip(&after)) {
+        for (point, (a, b)) in (0_i64..).zip(a_levels.iter().zip(&b_levels)) {
             let Some((a, b)) = a.zip(*b) else { continue };
             if a != b {
                 let (x, next) = (plot.x(point), plot.x(point + 1).max(plot.x(point) + 1));
                 let (top, bottom) = (plot.y(a.max(b)), plot.y(a.min(b)));
-                let tone = if b > a { "alloc" } else { "release" };
+                let tone = if a > b { "alloc" } else { "release" };
                 paper.area(vec![(x, top), (next, top), (next, bottom), (x, bottom)], tone, 0.25);
             }
         }
@@ -162,17 +163,17 @@ pub(super) fn overlay(overlay: &Overlay, wording: Wording, redaction: &Redaction
             (0_i64..).zip(values).filter_map(|(point, bytes)| Some((point, (*bytes)?))).collect()
         };
         // Every other piece of the curve is drawn: dashes along it.
-        for pieces in plot.steps(&curve(&before)).chunks(6) {
+        for pieces in plot.steps(&curve(&a_levels)).chunks(6) {
             paper.line(pieces.iter().take(4).copied().collect(), "muted", 2);
         }
-        paper.line(plot.steps(&curve(&after)), "allocated", 2);
+        paper.line(plot.steps(&curve(&b_levels)), "allocated", 2);
         plot.along(paper, |point| quantity::percent(point, last));
         paper.legend(
             &[
-                (Text::new("before (A), dashed", "之前 (A)，虚线"), "muted"),
-                (Text::new("after (B)", "之后 (B)"), "allocated"),
-                (Text::new("more in B", "B 更多"), "alloc"),
-                (Text::new("less in B", "B 更少"), "release"),
+                (Text::same(format!("A · {}", fitted(a_name, 220))), "muted"),
+                (Text::same(format!("B · {}", fitted(b_name, 220))), "allocated"),
+                (Text::new("more in A", "A 更多"), "alloc"),
+                (Text::new("less in A", "A 更少"), "release"),
             ],
             84,
         );
