@@ -26,7 +26,8 @@ fn filename(frame: &Value) -> &str {
 
 /// Whether a file is likely the program's: Python, and not in a package of the framework.
 fn is_own(filename: &str) -> bool {
-    const FRAMEWORK: [&str; 4] = ["/torch/", "/torch_npu/", "/lib/python", "<frozen"];
+    const FRAMEWORK: [&str; 6] =
+        ["/torch/", "/torch_npu/", "/site-packages/", "/dist-packages/", "/lib/python", "<frozen"];
     filename.contains('.') && !is_native(filename) && !FRAMEWORK.iter().any(|part| filename.contains(part))
 }
 

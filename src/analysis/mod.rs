@@ -2,6 +2,8 @@
 
 mod all;
 mod compare;
+mod devices;
+mod downsample;
 mod facts;
 mod fragment;
 mod frames;
@@ -11,11 +13,14 @@ mod language;
 mod oom;
 mod outcome;
 mod overview;
+mod peak;
 mod scope;
 mod thresholds;
 
 pub use all::All;
 pub use compare::{Compare, CounterChange, FactPair, SegmentChange, StackChange};
+pub use devices::Device;
+pub use downsample::extremes;
 pub use facts::{ImportNote, SnapshotFacts};
 pub use fragment::{
     DeviceFragmentation, ExpansionCause, Fragment, FreeBlocks, PoolOverview, SegmentFragmentation,
@@ -25,7 +30,8 @@ pub use language::{Lang, Text};
 pub use oom::{LastEvent, Oom, OomContext, OomGrowth, OomPreceding};
 pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure};
 pub use overview::{DeviceOverview, Overview};
-pub use scope::{KnownDevice, Scope};
+pub use peak::{COUNTERS, Contributor, Mark, Peak, PeakAnalysis, Point};
+pub use scope::Scope;
 pub use thresholds::{Thresholds, judge};
 
 use crate::engine::Engine;
@@ -52,4 +58,4 @@ pub trait Analysis: Sync {
 }
 
 /// Every analysis, in the order `--mode all` runs them.
-pub const ANALYSES: &[&dyn Analysis] = &[&Overview, &Fragment, &Oom, &Compare];
+pub const ANALYSES: &[&dyn Analysis] = &[&Overview, &PeakAnalysis, &Fragment, &Oom, &Compare];

@@ -1,6 +1,7 @@
 //! What part of a snapshot to look at, and with which parameters of its relations.
 
-use crate::engine::{Engine, Row, Rows, Value, nearest, row};
+use super::devices::Device;
+use crate::engine::{Engine, Row, Rows, Value, nearest};
 use crate::error::{Error, Result};
 
 /// What part of a snapshot to look at.
@@ -10,14 +11,6 @@ pub struct Scope<'a> {
     pub device: Option<i64>,
     /// Values for parameters of the relations, by name: each goes to every relation that has such a parameter.
     pub params: &'a [(String, Value)],
-}
-
-row! {
-    /// A device that is in the snapshot.
-    pub struct KnownDevice from "devices" {
-        /// Device number in the snapshot.
-        device_index: i64,
-    }
 }
 
 /// Parameters that the command line sets in another way.
@@ -45,10 +38,14 @@ impl Scope<'_> {
         }
     }
 
-    fn check_device(&self, engine: &Engine) -> Result<()> {
+    /// Whether the snapshot has the device asked for.
+    ///
+    /// # Errors
+    /// It has not, or the devices cannot be read.
+    pub(super) fn check_device(&self, engine: &Engine) -> Result<()> {
         let Some(wanted) = self.device else { return Ok(()) };
         let mut known: Vec<i64> =
-            engine.table_rows::<KnownDevice>()?.iter().map(|device| device.device_index).collect();
+            engine.table_rows::<Device>()?.iter().map(|device| device.device_index).collect();
         if known.contains(&wanted) {
             return Ok(());
         }

@@ -13,6 +13,7 @@ use datafusion::prelude::ParquetReadOptions;
 
 use super::Engine;
 use super::explain::query_error;
+use super::kept::Kept;
 use super::sql_macro::{SqlMacro, catalog};
 use super::table_function::{self, TableFunction};
 use crate::error::{Error, Result};
@@ -71,7 +72,8 @@ impl Engine {
     }
 
     /// Whether a snapshot is attached under this name.
-    pub(super) fn is_attached(&self, schema: &str) -> bool {
+    #[must_use]
+    pub fn is_attached(&self, schema: &str) -> bool {
         let names = self.context.catalog(CATALOG).map(|catalog| catalog.schema_names());
         names.is_some_and(|names| names.iter().any(|name| name == schema))
     }
@@ -138,7 +140,12 @@ impl Engine {
             let plan = self.runtime.block_on(state.create_logical_plan(definition.body)).map_err(failed)?;
             let view =
                 table_function::bind(&plan, &definition, &definition.unrestricted()).map_err(failed)?;
-            self.register(schema, name, Arc::new(ViewTable::new(view, Some(definition.body.to_owned()))))?;
+            let provider: Arc<dyn TableProvider> = if definition.kept {
+                Arc::new(Kept::new(view))
+            } else {
+                Arc::new(ViewTable::new(view, Some(definition.body.to_owned())))
+            };
+            self.register(schema, name, provider)?;
             let function: Arc<dyn TableFunctionImpl> =
                 Arc::new(TableFunction::new(definition.clone(), plan.clone()));
             let called = qualified(schema, name);

@@ -129,6 +129,8 @@ impl DB for Sqlite {
 struct DataFusion {
     rows: Connection,
     partitions: usize,
+    /// Over the rows as they are now.
+    engine: Option<Engine>,
 }
 
 /// Every table's rows as SQLite has them in one of its databases.
@@ -209,13 +211,17 @@ impl DB for DataFusion {
 
     fn run(&mut self, sql: &str) -> Result<DBOutput<DefaultColumnType>, Failure> {
         if !is_query(sql) {
+            self.engine = None;
             let count = self.rows.execute(sql, []).map_err(failure)?;
             return Ok(DBOutput::StatementComplete(u64::try_from(count).map_err(failure)?));
         }
-        let options = Options { partitions: self.partitions, ..Options::default() };
-        let mut engine = Engine::in_memory(batches(&self.rows, ""), options).map_err(failure)?;
+        if self.engine.is_none() {
+            let options = Options { partitions: self.partitions, ..Options::default() };
+            self.engine = Some(Engine::in_memory(batches(&self.rows, ""), options).map_err(failure)?);
+        }
+        let Some(engine) = &mut self.engine else { return Err(failure("no engine")) };
         // Planning every relation once more takes its time: only where the query compares.
-        if sql.contains("_compare") {
+        if sql.contains("_compare") && !engine.is_attached(BASE) {
             engine.attach_in_memory(BASE, batches(&self.rows, "base.")).map_err(failure)?;
         }
         let batches = engine.query(sql).map_err(failure)?;
@@ -256,12 +262,12 @@ fn relations_answer_the_same_on_sqlite() {
 
 #[test]
 fn relations_answer_the_same_on_datafusion_in_one_partition() {
-    run_all(|| DataFusion { rows: sqlite(), partitions: 1 });
+    run_all(|| DataFusion { rows: sqlite(), partitions: 1, engine: None });
 }
 
 #[test]
 fn relations_answer_the_same_on_datafusion_in_four_partitions() {
-    run_all(|| DataFusion { rows: sqlite(), partitions: 4 });
+    run_all(|| DataFusion { rows: sqlite(), partitions: 4, engine: None });
 }
 
 #[test]
