@@ -20,6 +20,8 @@ pub(super) struct Checks {
     pub(super) detached: Option<Detached>,
     /// Active blocks of the final state that no event can be paired with.
     pub(super) without_address: i64,
+    /// How many earlier dumps left a mark, and the largest difference between what they counted and what is found here.
+    pub(super) marks: (usize, i128),
 }
 
 /// One counter.
@@ -43,7 +45,7 @@ impl Checks {
         let Self { last, tally, .. } = self;
         let (change, before) = self.joined_frees();
         let requested = self.are_events_whole();
-        let rounded = requested && self.unproven().count == 0 && self.deviation() == 0;
+        let rounded = requested && self.unproven().count == 0 && self.marks.1 == 0;
         let counter = |name, last, change, before, is_exact| Counter { name, last, change, before, is_exact };
         [
             counter(
@@ -109,12 +111,6 @@ impl Checks {
 
     fn unproven(&self) -> super::tally::Blocks {
         self.tally.unproven(self.reading.doubts_rule, self.reading.doubts_geometry)
-    }
-
-    /// The largest difference between what an earlier dump counted and what is found here.
-    fn deviation(&self) -> i128 {
-        let marks = self.tally.marks.iter().map(|mark| mark.found - i128::from(mark.told));
-        marks.max_by_key(|difference| difference.abs()).unwrap_or_default()
     }
 
     /// The rows of `replay_checks`.
@@ -248,11 +244,11 @@ impl Checks {
         let doc = "large blocks that are not as the allocator would have cut them from free memory: settings that are not \
                    in the file, or pools that never split; no size is proven by it";
         notes.add(Severity::Info, "splitting_rule_broken", device, i128::from(tally.geometry_broken), doc);
-        let marks = i128::try_from(tally.marks.len()).unwrap_or_default();
+        let marks = i128::try_from(self.marks.0).unwrap_or_default();
         let doc = "marks of earlier dumps, which say how many bytes were active; compared with the replay";
         notes.add(Severity::Info, "calibration_points", device, marks, doc);
         let doc = "largest difference between active bytes as replayed and as an earlier dump counted them; such a dump \
                    may have been of one memory pool only";
-        notes.add(Severity::DataLoss, "calibration_deviation", device, self.deviation(), doc);
+        notes.add(Severity::DataLoss, "calibration_deviation", device, self.marks.1, doc);
     }
 }

@@ -6,7 +6,7 @@ use super::events::{Action, Events, Places, Seen};
 use super::ranges::Kind;
 use super::rows::{Fate, NO_INDEX, Proof, Reading, Rows};
 use super::rules::Rules;
-use super::state::{Block, FinalState, Segment};
+use super::state::{Block, Share};
 use super::tally::{Gap, Part};
 use super::walk::{Cutting, NO_SIZE, Open, Walk};
 use crate::error::Result;
@@ -39,44 +39,27 @@ pub(super) enum Detached {
 pub(super) struct Device<'a> {
     pub(super) id: i64,
     pub(super) index: i64,
-    pub(super) state: &'a FinalState,
+    /// Segments and blocks of the caching allocator: those of workspaces are none.
+    pub(super) share: Share<'a>,
     pub(super) rules: &'a Rules,
     pub(super) seen: Seen,
     pub(super) detached: Option<Detached>,
 }
 
 impl Device<'_> {
-    /// Segments of the caching allocator: those of workspaces are none.
-    fn segments(&self) -> impl Iterator<Item = &Segment> {
-        self.state.segments.iter().filter(|segment| self.owns(segment))
-    }
-
-    fn owns(&self, segment: &Segment) -> bool {
-        let is_workspace = segment.address.is_some_and(|address| self.seen.workspaces.contains(&address));
-        segment.device_id == self.id && !is_workspace
-    }
-
-    /// Active blocks with their segments.
-    fn blocks(&self) -> impl Iterator<Item = (&Block, &Segment)> {
-        self.state.blocks.iter().filter_map(|block| {
-            let segment = self.state.segment(block.segment_id)?;
-            self.owns(segment).then_some((block, segment))
-        })
-    }
-
     /// Whether there is anything to check.
     pub(super) fn is_empty(&self) -> bool {
-        self.seen.kept == 0 && self.segments().next().is_none()
+        self.seen.kept == 0 && self.share.segments.is_empty()
     }
 
     fn last(&self) -> Final {
         let mut sums = Final {
             allocated_requested: Some(0),
             active_requested: Some(0),
-            reserved: self.segments().map(|segment| i128::from(segment.size)).sum(),
+            reserved: self.share.segments.iter().map(|segment| i128::from(segment.size)).sum(),
             ..Final::default()
         };
-        for (block, _) in self.blocks() {
+        for (block, _) in &self.share.blocks {
             let (size, requested) = (i128::from(block.size), block.requested.map(i128::from));
             let plus = |sum: Option<i128>| Some(sum? + requested?);
             sums.active += size;
@@ -92,9 +75,9 @@ impl Device<'_> {
     fn cutting(&self) -> Cutting {
         let happened = |actions: [Action; 2]| actions.iter().any(|action| self.seen.count(*action) > 0);
         let mapped = happened([Action::SegmentMap, Action::SegmentUnmap])
-            || self.segments().any(|segment| segment.is_expandable);
+            || self.share.segments.iter().any(|segment| segment.is_expandable);
         let plain = happened([Action::SegmentAlloc, Action::SegmentFree])
-            || self.segments().any(|segment| !segment.is_expandable && !segment.is_small);
+            || self.share.segments.iter().any(|segment| !segment.is_expandable && !segment.is_small);
         match (mapped || self.rules.expandable, plain) {
             _ if self.index == HOST => Cutting::Host,
             (true, false) => Cutting::Exact,
@@ -109,23 +92,23 @@ impl Device<'_> {
         let mut walk = Walk::new(self.rules, cutting, rows);
         let mut without_address = 0;
         if self.detached.is_none() {
-            for segment in self.segments() {
+            for segment in &self.share.segments {
                 let kind = if segment.is_expandable { Kind::Mapped } else { Kind::Segment };
                 if let Some(address) = segment.address {
                     walk.add_segment(address, segment.size, kind);
                 }
             }
-            for (block, segment) in self.blocks() {
+            for (block, segment) in &self.share.blocks {
                 match block.address {
                     Some(address) => walk.add_block(address, open(block, places.number(segment.place))),
                     None => without_address += 1,
                 }
             }
         }
-        events.backward(self.id, |event| walk.event(event))?;
-        let (mut tally, ranges) = walk.finish()?;
+        events.backward(&self.seen, |event| walk.event(event))?;
+        let (tally, ranges) = walk.finish()?;
         // A dump of one memory pool counted that pool alone.
-        tally.marks.retain(|mark| places.get(mark.place).pool.is_none_or(|pool| pool == (0, 0)));
+        let marks = tally.deviation(|place| places.get(place).pool.is_none_or(|pool| pool == (0, 0)));
         let reading = Reading {
             doubts_rule: tally.rule_broken > 0,
             doubts_geometry: tally.rule_broken > 0 || tally.geometry_broken > 0,
@@ -141,6 +124,7 @@ impl Device<'_> {
             seen: self.seen.clone(),
             detached: self.detached,
             without_address,
+            marks,
         })
     }
 

@@ -1,13 +1,14 @@
 //! The events of a snapshot, kept by column until they are read backward.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 use arrow::array::{AsArray as _, Int64Array, RecordBatch};
 use arrow::buffer::{Buffer, ScalarBuffer};
 use arrow::datatypes::Int32Type;
 use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 
 use super::columns::{self, NO_TIME};
 use super::spool::Spool;
@@ -131,8 +132,8 @@ pub(super) struct Seen {
     pub(super) kept: i64,
     /// `trace_index` of the last of them.
     pub(super) last_index: i64,
-    /// Addresses of the workspace blocks that the list announces.
-    pub(super) workspaces: Vec<i64>,
+    /// Which chunks they are in.
+    chunks: Range<usize>,
 }
 
 impl Seen {
@@ -145,7 +146,6 @@ impl Seen {
 /// A run of events of one device.
 #[derive(Debug)]
 struct Chunk {
-    device_id: i64,
     /// `trace_index` of the first, where the others follow without a gap.
     first_index: Option<i64>,
     timed: bool,
@@ -158,6 +158,8 @@ pub(super) struct Events {
     chunks: Vec<Chunk>,
     /// By device id.
     pub(super) seen: BTreeMap<i64, Seen>,
+    /// Device id and address of the workspace blocks that the lists announce.
+    workspaces: HashSet<(i64, i64), FixedState>,
     pub(super) places: Places,
 }
 
@@ -180,6 +182,7 @@ impl Events {
             spool: Spool::new(dir, MEMORY),
             chunks: Vec::new(),
             seen: BTreeMap::new(),
+            workspaces: HashSet::default(),
             places: Places::default(),
         }
     }
@@ -237,8 +240,7 @@ impl Events {
             for (row, (action, flag)) in actions.iter_mut().zip(is_workspace).enumerate() {
                 if *flag != 0 {
                     *action = other;
-                    let seen = self.seen.entry(device_id.value(row)).or_default();
-                    seen.workspaces.push(addr.value(row));
+                    self.workspaces.insert((device_id.value(row), addr.value(row)));
                 }
             }
         }
@@ -273,16 +275,25 @@ impl Events {
             slice(batch.size).into_inner(),
             slice(batch.stack).into_inner(),
         ];
-        self.chunks.push(Chunk { device_id, first_index: is_dense.then_some(first), timed: time.is_some() });
+        if seen.chunks.is_empty() {
+            seen.chunks.start = self.chunks.len();
+        }
+        seen.chunks.end = self.chunks.len() + 1;
+        self.chunks.push(Chunk { first_index: is_dense.then_some(first), timed: time.is_some() });
         parts.extend(time.map(ScalarBuffer::into_inner));
         parts.extend((!is_dense).then(|| index.into_inner()));
         self.spool.push(parts)
     }
 
+    /// Whether a device's list announces a workspace block at that address.
+    pub(super) fn is_workspace(&self, device_id: i64, address: Option<i64>) -> bool {
+        address.is_some_and(|address| self.workspaces.contains(&(device_id, address)))
+    }
+
     /// Hands the events of a device to `take`, the last one first.
-    pub(super) fn backward(&self, device_id: i64, mut take: impl FnMut(&Event) -> Result<()>) -> Result<()> {
-        for (number, chunk) in self.chunks.iter().enumerate().rev() {
-            if chunk.device_id == device_id {
+    pub(super) fn backward(&self, seen: &Seen, mut take: impl FnMut(&Event) -> Result<()>) -> Result<()> {
+        for number in seen.chunks.clone().rev() {
+            if let Some(chunk) = self.chunks.get(number) {
                 Columns::read(chunk, self.spool.get(number)?).backward(&mut take)?;
             }
         }

@@ -113,10 +113,14 @@ impl<'a> Replay<'a> {
         let rules = Rules::new(settings, &self.state);
         let mut checks = Vec::new();
         let mut places = std::mem::take(&mut self.events.places);
+        let is_workspace =
+            |segment: &state::Segment| self.events.is_workspace(segment.device_id, segment.address);
+        let mut shares = self.state.shares(is_workspace);
         for (id, index) in self.state.devices.iter().rev() {
             let seen = self.events.seen.get(id).cloned().unwrap_or_default();
             let detached = self.detached(*id, &seen, options, summary);
-            let device = Device { id: *id, index: *index, state: &self.state, rules: &rules, seen, detached };
+            let share = shares.remove(id).unwrap_or_default();
+            let device = Device { id: *id, index: *index, share, rules: &rules, seen, detached };
             if !device.is_empty() {
                 checks.push(device.replay(&self.events, &mut places, &mut self.rows)?);
             }

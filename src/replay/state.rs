@@ -43,6 +43,14 @@ pub(super) struct FinalState {
     pub(super) blocks: Vec<Block>,
 }
 
+/// What belongs to one device.
+#[derive(Debug, Default)]
+pub(super) struct Share<'a> {
+    pub(super) segments: Vec<&'a Segment>,
+    /// With the segments they lie in.
+    pub(super) blocks: Vec<(&'a Block, &'a Segment)>,
+}
+
 fn optional(array: &Int64Array, row: usize) -> Option<i64> {
     array.is_valid(row).then(|| array.value(row))
 }
@@ -104,6 +112,23 @@ impl FinalState {
             });
         }
         Ok(())
+    }
+
+    /// Segments and blocks by device, without those that `is_workspace`.
+    pub(super) fn shares(&self, is_workspace: impl Fn(&Segment) -> bool) -> BTreeMap<i64, Share<'_>> {
+        let mut shares: BTreeMap<i64, Share<'_>> = BTreeMap::new();
+        for segment in self.segments.iter().filter(|segment| !is_workspace(segment)) {
+            shares.entry(segment.device_id).or_default().segments.push(segment);
+        }
+        for block in &self.blocks {
+            if let Some(segment) = self.segment(block.segment_id)
+                && let Some(share) = shares.get_mut(&segment.device_id)
+                && !is_workspace(segment)
+            {
+                share.blocks.push((block, segment));
+            }
+        }
+        shares
     }
 
     /// The segment with that id.
