@@ -1,14 +1,17 @@
 //! One device: the final state and the events of it put together.
 
+use std::ops::ControlFlow;
+
 use super::checks::Checks;
 use super::columns::NO_TIME;
-use super::events::{Action, Events, Places, Seen};
+use super::event::{Action, Places};
+use super::events::{Events, Seen};
 use super::ranges::Kind;
 use super::rows::{Fate, NO_INDEX, Proof, Reading, Rows};
 use super::rules::Rules;
 use super::state::{Block, Share};
 use super::tally::{Gap, Part};
-use super::walk::{Cutting, NO_SIZE, Open, Walk};
+use super::walk::{Cutting, NO_SIZE, Open, Walk, Walked};
 use crate::error::Result;
 
 /// Device index of pinned host memory.
@@ -105,27 +108,38 @@ impl Device<'_> {
                 }
             }
         }
-        events.backward(&self.seen, |event| walk.event(event))?;
-        let (tally, ranges) = walk.finish()?;
+        events.backward(&self.seen, |event| walk.event(event).map(ControlFlow::Continue))?;
+        let Walked { tally, reserved, mut ends } = walk.finish()?;
+        if !ends.is_empty() {
+            events.backward(&self.seen, |event| {
+                ends.look(event);
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
         // A dump of one memory pool counted that pool alone.
         let marks = tally.deviation(|place| places.get(place).pool.is_none_or(|pool| pool == (0, 0)));
-        let reading = Reading {
-            doubts_rule: tally.rule_broken > 0,
-            doubts_geometry: tally.rule_broken > 0 || tally.geometry_broken > 0,
-            frees_are_one: self.skips(&tally),
-        };
-        rows.end_device(self.id, reading)?;
-        Ok(Checks {
+        let checks = Checks {
             device_id: self.id,
             last: self.last(),
-            reserved_before: ranges.total(),
+            reserved_before: reserved,
+            doubts: (tally.rule_broken > 0, tally.rule_broken > 0 || tally.geometry_broken > 0),
+            frees_are_one: self.skips(&tally),
+            lost_ends: ends.lost,
             tally,
-            reading,
             seen: self.seen.clone(),
             detached: self.detached,
             without_address,
             marks,
-        })
+        };
+        let reading = Reading {
+            doubts_rule: checks.doubts.0,
+            doubts_geometry: checks.doubts.1,
+            frees_are_one: checks.frees_are_one,
+            frees_have_alloc_stack: checks.tally.frees_have_alloc_stack(),
+            ends,
+        };
+        rows.end_device(self.id, reading)?;
+        Ok(checks)
     }
 
     /// Whether the recording left out one of the two free events (`skip_actions`).

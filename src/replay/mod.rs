@@ -4,10 +4,14 @@
 //! final state is known, and then it reads the events backward, from the state that is known to the one that is not.
 
 mod checks;
+mod chunk;
 mod columns;
 mod device;
+mod ends;
+mod event;
 mod events;
 mod notes;
+mod order;
 mod ranges;
 mod rows;
 mod rules;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use arrow::array::{Array as _, Int64Array, RecordBatch};
 
 use super::columns;
-use super::events::Place;
+use super::event::Place;
 use crate::error::Result;
 
 /// A segment of the final state.

@@ -1,9 +1,12 @@
 //! What the walk over the events of a device adds up to, and what did not fit.
 
-use super::events::{Action, Event};
+use super::event::{Action, Event};
 use super::rows::{Fate, NO_INDEX, Origin, Proof, Row};
 use super::rules::{Rules, SMALL};
 use super::walk::{Cutting, NO_SIZE, Open};
+
+/// So many frees with the stack of their alloc, and none with another, are no coincidence.
+const SAME_STACKS: u64 = 8;
 
 /// Bytes of the four counters that allocations make up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -107,6 +110,9 @@ pub(super) struct Tally {
     pub(super) outside_ranges: i64,
     /// Blocks that are not as the rules have it.
     pub(super) rule_broken: i64,
+    /// Frees with the stack of their alloc, and with another.
+    same_stack: u64,
+    other_stack: u64,
     pub(super) geometry_broken: i64,
 }
 
@@ -156,6 +162,11 @@ impl Tally {
         }
         if !self.marks.is_empty() {
             self.mark(row);
+        }
+        if has_alloc && row.stack != 0 && row.free_stack != 0 {
+            let same = row.stack == row.free_stack;
+            self.same_stack += u64::from(same);
+            self.other_stack += u64::from(!same);
         }
         self.count_block(row);
     }
@@ -227,6 +238,11 @@ impl Tally {
             let most = if rules.max_split_size.is_some() { i64::MAX } else { rounded.saturating_add(SMALL) };
             self.geometry_broken += i64::from(!(rounded..=most).contains(&open.block));
         }
+    }
+
+    /// Whether frees were recorded with the stack of the alloc, as `context="alloc"` does it.
+    pub(super) fn frees_have_alloc_stack(&self) -> bool {
+        self.same_stack >= SAME_STACKS && self.other_stack == 0
     }
 
     /// The gaps of a kind.
