@@ -25,6 +25,8 @@ pub(super) struct Checks {
     pub(super) detached: Option<Detached>,
     /// Active blocks of the final state that no event can be paired with.
     pub(super) without_address: i64,
+    /// Events of other memory pools than the one the segments are of.
+    pub(super) elsewhere: i64,
     /// How many earlier dumps left a mark, and the largest difference between what they counted and what is found here.
     pub(super) marks: (usize, i128),
 }
@@ -99,7 +101,7 @@ impl Checks {
 
     /// Whether base and residual mean anything.
     fn is_anchored(&self) -> bool {
-        self.detached.is_none() && self.seen.jumps.is_empty()
+        self.detached.is_none() && self.seen.jumps.is_empty() && self.elsewhere == 0
     }
 
     /// Whether `alloc` was never recorded although there were some.
@@ -158,6 +160,9 @@ impl Checks {
         }
         self.report_gaps(notes);
         self.report_sizes(notes);
+        let doc = "events of other memory pools than the one that all segments are in: the dump was of that pool alone; \
+                   lifetimes, base and final are those of the pool, and no counter is exact";
+        notes.add(Severity::DataLoss, "events_of_other_pools", device, i128::from(self.elsewhere), doc);
         let jumps = i128::try_from(self.seen.jumps.len()).unwrap_or_default();
         let doc = if self.seen.is_in_pieces() {
             "places where the list of events goes back in time: a ring buffer was resized; allocations are paired in the \

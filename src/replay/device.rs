@@ -15,7 +15,7 @@ use super::walk::{Cutting, NO_SIZE, Open, Walk, Walked};
 use crate::error::Result;
 
 /// Device index of pinned host memory.
-const HOST: i64 = -1;
+pub(super) const HOST: i64 = -1;
 
 /// Counters of the final state; `None` where it does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -44,9 +44,10 @@ pub(super) struct Device<'a> {
     pub(super) index: i64,
     /// Segments and blocks of the caching allocator: those of workspaces are none.
     pub(super) share: Share<'a>,
-    pub(super) rules: &'a Rules,
     pub(super) seen: Seen,
     pub(super) detached: Option<Detached>,
+    /// The one memory pool that the final state shows, although events are of others too.
+    pub(super) only_pool: Option<(i64, i64)>,
 }
 
 impl Device<'_> {
@@ -75,13 +76,13 @@ impl Device<'_> {
         sums
     }
 
-    fn cutting(&self) -> Cutting {
+    fn cutting(&self, rules: &Rules) -> Cutting {
         let happened = |actions: [Action; 2]| actions.iter().any(|action| self.seen.count(*action) > 0);
         let mapped = happened([Action::SegmentMap, Action::SegmentUnmap])
             || self.share.segments.iter().any(|segment| segment.is_expandable);
         let plain = happened([Action::SegmentAlloc, Action::SegmentFree])
             || self.share.segments.iter().any(|segment| !segment.is_expandable && !segment.is_small);
-        match (mapped || self.rules.expandable, plain) {
+        match (mapped || rules.expandable, plain) {
             _ if self.index == HOST => Cutting::Host,
             (true, false) => Cutting::Exact,
             (false, _) => Cutting::Rests,
@@ -90,9 +91,14 @@ impl Device<'_> {
     }
 
     /// Reads the events backward; finished rows go to `rows`.
-    pub(super) fn replay(&self, events: &Events, places: &mut Places, rows: &mut Rows) -> Result<Checks> {
-        let cutting = self.cutting();
-        let mut walk = Walk::new(self.rules, cutting, rows);
+    pub(super) fn replay(
+        &self,
+        rules: &Rules,
+        events: &Events,
+        places: &mut Places,
+        rows: &mut Rows,
+    ) -> Result<Checks> {
+        let mut walk = Walk::new(rules, self.cutting(rules), rows);
         let mut without_address = 0;
         if self.detached.is_none() {
             for segment in &self.share.segments {
@@ -108,7 +114,14 @@ impl Device<'_> {
                 }
             }
         }
-        events.backward(&self.seen, |event| walk.event(event).map(ControlFlow::Continue))?;
+        let mut elsewhere = 0;
+        events.backward(&self.seen, |event| {
+            match self.only_pool {
+                Some(pool) if places.get(event.place).is_outside(pool) => elsewhere += 1,
+                _ => walk.event(event)?,
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
         let Walked { tally, reserved, mut ends } = walk.finish()?;
         if !ends.is_empty() {
             events.backward(&self.seen, |event| {
@@ -117,7 +130,8 @@ impl Device<'_> {
             })?;
         }
         // A dump of one memory pool counted that pool alone.
-        let marks = tally.deviation(|place| places.get(place).pool.is_none_or(|pool| pool == (0, 0)));
+        let pool = self.only_pool.unwrap_or_default();
+        let marks = tally.deviation(|place| !places.get(place).is_outside(pool));
         let checks = Checks {
             device_id: self.id,
             last: self.last(),
@@ -129,6 +143,7 @@ impl Device<'_> {
             seen: self.seen.clone(),
             detached: self.detached,
             without_address,
+            elsewhere,
             marks,
         };
         let reading = Reading {

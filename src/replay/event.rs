@@ -75,6 +75,13 @@ pub(super) struct Place {
     pub(super) pool: Option<(i64, i64)>,
 }
 
+impl Place {
+    /// Whether it is known to be in another pool than this one.
+    pub(super) fn is_outside(self, pool: (i64, i64)) -> bool {
+        self.pool.is_some_and(|other| other != pool)
+    }
+}
+
 /// The different places, numbered as they come.
 #[derive(Debug, Default)]
 pub(super) struct Places {
@@ -98,6 +105,11 @@ impl Places {
         }
         self.last = Some((place, number));
         number
+    }
+
+    /// Whether any place is in another pool than this one.
+    pub(super) fn have_another_pool(&self, pool: (i64, i64)) -> bool {
+        self.places.iter().any(|place| place.is_outside(pool))
     }
 
     /// The place behind a number.

@@ -131,6 +131,17 @@ impl FinalState {
         shares
     }
 
+    /// The memory pool that all segments of devices are in, if it is one that the program made: a dump can be of one pool
+    /// alone, and says so nowhere.
+    pub(super) fn only_pool(&self) -> Option<(i64, i64)> {
+        let is_host =
+            |segment: &&Segment| self.devices.get(&segment.device_id).is_some_and(|index| *index < 0);
+        let mut pools =
+            self.segments.iter().filter(|segment| !is_host(segment)).map(|segment| segment.place.pool);
+        let pool = pools.next()??;
+        (pool != (0, 0) && pools.all(|other| other == Some(pool))).then_some(pool)
+    }
+
     /// The segment with that id.
     pub(super) fn segment(&self, id: i64) -> Option<&Segment> {
         self.segments.get(usize::try_from(id).ok()?.checked_sub(1)?)
