@@ -42,8 +42,8 @@ WITH changes AS (
     AND action IN ('alloc', 'free_requested', 'free_completed', 'segment_alloc', 'segment_map',
       'segment_free', 'segment_unmap')
 ),
--- Events are numbered by the growths of the device before them, in the order they stand; all that follows is about
--- sums between two growths, which are few.
+-- Events are numbered by the growths of the device before them, in the order they stand; what
+-- follows is about sums between two growths, which are few.
 numbered AS (
   SELECT
     device_id,
