@@ -97,7 +97,8 @@ steps AS (
   WHERE own_growth_number > 0
   GROUP BY device_id, stream, segment_type, own_growth_number
 ),
--- Growths without an allocation between them were made for one request: the allocation right behind the last.
+-- Growths without an allocation between them were made for one request: the allocation right
+-- behind the last.
 growths AS (
   SELECT
     s.device_id AS device_id,
