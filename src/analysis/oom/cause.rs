@@ -115,10 +115,12 @@ impl State {
             let lacking = requested - self.largest_free_block.unwrap_or_default();
             return up_to(lacking.max(1), page);
         }
-        match requested {
-            ..=MIB => 2 * MIB,
-            ..10_485_760 => 20 * MIB,
-            large => up_to(large, 2 * MIB),
+        if requested <= MIB {
+            2 * MIB
+        } else if requested < 10 * MIB {
+            20 * MIB
+        } else {
+            up_to(requested, 2 * MIB)
         }
     }
 }
