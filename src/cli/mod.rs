@@ -54,11 +54,12 @@ enum Command {
 /// # Errors
 /// Whatever ends the command with exit code 2.
 pub fn run(cli: Cli) -> Result<Outcome> {
+    let interrupt = interrupt::Interrupt::listen()?;
     match cli.command {
         Command::Info(args) => info::run(&args, cli.quiet),
         Command::Ingest(args) => ingest::run(args, cli.quiet),
         Command::Analyze(args) => analyze::run(&args, cli.quiet),
-        Command::Sql(args) => query::run(&args, cli.quiet),
+        Command::Sql(args) => query::run(&args, cli.quiet, &interrupt),
         Command::Macros(args) => catalog::macros(&args),
         Command::Schema(args) => catalog::schema(&args),
         Command::Thresholds(args) => analyze::thresholds(&args),

@@ -109,9 +109,10 @@ impl TableFile {
         sorted
     }
 
-    fn finish(self) -> Result<()> {
-        let output = self.writer.into_inner().map_err(failed(&self.path))?;
-        output.sync_all().map_err(Error::io(&self.path, "cannot bring to the disk"))
+    fn finish(mut self) -> Result<()> {
+        // Not `into_inner`, which tells of a full disk in words only.
+        self.writer.finish().map_err(failed(&self.path))?;
+        self.writer.inner().sync_all().map_err(Error::io(&self.path, "cannot bring to the disk"))
     }
 }
 
