@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::language::Text;
+use super::note_words::meaning;
 use crate::engine::{Engine, row};
 use crate::error::Result;
 
@@ -132,6 +134,12 @@ impl ImportNote {
             "value": self.value,
             "doc": self.doc,
         })
+    }
+
+    /// What it means for the numbers, for a person.
+    #[must_use]
+    pub fn meaning(&self) -> Text {
+        Text::new(&self.doc, meaning(&self.name).unwrap_or(&self.doc))
     }
 
     /// Whether rows are missing or wrong because of it.

@@ -4,6 +4,7 @@ mod facts;
 mod info;
 mod info_words;
 mod language;
+mod note_words;
 mod outcome;
 mod overview;
 mod thresholds;

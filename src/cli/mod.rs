@@ -10,6 +10,7 @@ mod prompt;
 mod query;
 mod synth;
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use clap::{Parser, Subcommand};
@@ -35,6 +36,30 @@ pub struct Cli {
     quiet: bool,
     #[command(subcommand)]
     command: Command,
+}
+
+impl Cli {
+    /// Reads the command line, and ends the program where it makes no sense.
+    #[must_use]
+    pub fn from_command_line() -> Self {
+        Self::parse_from(std::env::args_os().map(comment_first))
+    }
+}
+
+/// A query that begins with a comment looks like an option. An option's name ends with the argument or at a `=`; where a
+/// blank or a new line comes first, the argument gets a blank in front, which no query minds.
+fn comment_first(argument: OsString) -> OsString {
+    let is_query = argument
+        .to_str()
+        .and_then(|text| text.strip_prefix("--"))
+        .and_then(|rest| rest.chars().find(|c| c.is_whitespace() || *c == '='))
+        .is_some_and(char::is_whitespace);
+    if !is_query {
+        return argument;
+    }
+    let mut query = OsString::from(" ");
+    query.push(argument);
+    query
 }
 
 #[derive(Debug, Subcommand)]

@@ -4,6 +4,8 @@
 //! run inside a runtime themselves.
 
 mod attach;
+mod bounded;
+mod checked_sum;
 mod doc;
 mod explain;
 mod memory;
@@ -27,7 +29,7 @@ use datafusion::common::DataFusionError;
 use datafusion::datasource::MemTable;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{AggregateUDF, LogicalPlan};
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::error::{Error, Result};
@@ -46,6 +48,7 @@ pub use sql_text::{is_ended, parameters, statements};
 pub use value::{SqlType, Value};
 
 use attach::OWN;
+use checked_sum::CheckedSum;
 use explain::query_error;
 use memory::Pool;
 use runtime::Runtime;
@@ -130,7 +133,7 @@ impl Engine {
             let schema = Arc::clone(frame.schema().inner());
             Ok(Rows { schema, batches: frame.collect().await? })
         };
-        self.runtime.block_on(run).map_err(|source| query_error(name, &source))
+        self.runtime.block_on(run).map_err(|source| self.relation_failed(name, &source))
     }
 
     /// The relation that `R` reads, as typed rows.
@@ -151,7 +154,7 @@ impl Engine {
             let schema = Arc::clone(frame.schema().inner());
             Ok(Rows { schema, batches: frame.collect().await? })
         };
-        self.runtime.block_on(run).map_err(|source| query_error(R::RELATION, &source))?.read()
+        self.runtime.block_on(run).map_err(|source| self.relation_failed(R::RELATION, &source))?.read()
     }
 
     /// Columns of a relation of `sql/` or of a table, without running anything.
@@ -208,6 +211,8 @@ impl Engine {
             .map_err(|source| query_error("start", &source))?;
         let context = SessionContext::new_with_config_rt(config, environment);
         context.add_analyzer_rule(Arc::new(whole_aggregate::OneRow));
+        context.register_udaf(AggregateUDF::new_from_impl(CheckedSum::default()));
+        bounded::register(&context, options.memory_limit);
         let memory_limit = options.memory_limit;
         let (macros, stores) = (HashMap::new(), Vec::new());
         Ok(Self { runtime, context, macros, stores, memory_limit, _scratch: scratch })

@@ -18,6 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::schema::TABLES;
 use crate::snapshot::{self, Progress};
 
 pub(crate) use staging::Scratch;
@@ -90,6 +91,14 @@ impl Store {
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Reads every table to its end.
+    ///
+    /// # Errors
+    /// The first table that cannot be read.
+    pub fn check(&self) -> Result<()> {
+        TABLES.iter().try_for_each(|table| parquet::read_through(&self.dir, table.name))
     }
 
     fn at(dir: PathBuf) -> Result<Self> {

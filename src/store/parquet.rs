@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use arrow::array::{AsArray as _, RecordBatch};
 use arrow::datatypes::Int64Type;
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 
 use super::encoding;
 use super::worker::{TableWriter, Worker};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, UNREADABLE};
 use crate::schema::{TABLES, Table, VERSION};
 use crate::snapshot::RowSink;
 
@@ -140,6 +141,17 @@ pub(super) fn version(dir: &Path) -> Result<Option<i64>> {
     let pairs = reader.metadata().file_metadata().key_value_metadata();
     let value = pairs.into_iter().flatten().find(|pair| pair.key == encoding::VERSION_KEY);
     Ok(value.and_then(|pair| pair.value.as_deref()).and_then(|text| text.parse().ok()))
+}
+
+/// Reads a table to its end, to see whether that is possible.
+pub(super) fn read_through(dir: &Path, table: &str) -> Result<()> {
+    let path = file(dir, table);
+    let input = File::open(&path).map_err(Error::io(&path, "cannot open"))?;
+    let reader = ParquetRecordBatchReaderBuilder::try_new(input).and_then(ParquetRecordBatchReaderBuilder::build);
+    for batch in reader.map_err(Error::store(&path, UNREADABLE))? {
+        batch.map_err(Error::store(&path, UNREADABLE))?;
+    }
+    Ok(())
 }
 
 /// Refuses a store of another table version, and one that lacks a table.

@@ -199,6 +199,9 @@ fn pages_without_a_snapshot_and_other_files_are_refused_by_name() {
         let (_dir, output, _) = ingest(bytes, &[]);
         assert_eq!(output.status.code(), Some(2));
         assert!(text(&output.stderr).contains(part), "{}", text(&output.stderr));
+        let is_page = bytes.starts_with(b"<");
+        assert_eq!(text(&output.stderr).contains("hint: give the snapshot file itself"), is_page);
+        assert!(!is_page || !text(&output.stderr).contains("salvage"), "there is nothing to salvage");
     }
 }
 
