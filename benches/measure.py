@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures whole processes: npusnap against `pickle.load` and the reference converter, paired in one run.
 
-    benches/measure.py --binary target/release/npusnap [--samples s100k_npu,s1m_npu] [--runs 3] [--decode PROGRAM]
+    benches/measure.py --binary target/release/npusnap [--samples s100k_npu,s1m_npu] [--runs 3] [--write FILE]
 
 Prints a Markdown table per sample: CPU seconds (user and system), wall seconds and peak memory of the whole process.
 CPU seconds on a shared machine move by a third between calls, so within a run every command is measured once after
@@ -12,6 +12,7 @@ the other, and the ratios are medians of the ratios within a run. Samples come f
 from __future__ import annotations
 
 import argparse
+import datetime
 import os
 import shutil
 import statistics
@@ -114,9 +115,8 @@ def jobs(path: str, args: argparse.Namespace) -> list[Job]:
         reference = os.path.join(TOOLS, "seed_reference.py")
         command = (sys.executable, reference, "convert", path, "-o", database, "--stack-key", "identity")
         out.append(Job("reference, SQLite", command))
-    if args.decode:
-        out.append(Job("npusnap, decode alone", (args.decode, path)))
     out += [
+        Job("npusnap, decode alone", (*npusnap, "ingest", path, "--dry-run")),
         Job("npusnap, Parquet", (*npusnap, "ingest", path, "--no-sqlite", "-o", store)),
         Job("npusnap, Parquet + SQLite", (*npusnap, "ingest", path, "-o", store, "--sqlite", database)),
         Job("npusnap, Parquet + SQLite, no indexes",
@@ -177,20 +177,49 @@ def measure_sample(name: str, args: argparse.Namespace) -> str:
         return table(name, path, costs, events(os.path.join(folder, "s.npusnap"), args.binary))
 
 
+HEADER = """# Measured
+
+Whole processes, paired within one run; written by the command below and not by hand. CPU seconds are user and system of all
+threads; ratios are medians of the ratios within a run, peak memory is the highest of all runs. The reference is
+the converter in Python that users have today.
+
+```sh
+{command}
+```
+
+{machine}
+"""
+
+
+def machine(runs: int) -> str:
+    """What the figures depend on, and how quiet it was."""
+    load = f"load {os.getloadavg()[0]:.1f} at the start"
+    return f"{runs} runs, {os.cpu_count()} cores, {load}, Python {sys.version.split()[0]}, {datetime.date.today()}.\n"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", required=True, help="npusnap, built with --release")
-    parser.add_argument("--decode", default="", help="program that decodes the file it is given and keeps nothing")
     parser.add_argument("--samples", default="s100k_npu,s1m_npu", help=f"of {', '.join(SAMPLES)}")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--data", default=os.path.join(tempfile.gettempdir(), "npusnap-samples"))
     parser.add_argument("--reference-up-to", type=int, default=300, metavar="MB", help="larger: no reference converter")
+    parser.add_argument("--write", metavar="FILE", help="write the page there too, such as benches/README.md")
     args = parser.parse_args()
-    print(f"{args.runs} runs, load {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores, Python {sys.version.split()[0]}\n")
-    for name in args.samples.split(","):
-        if name not in SAMPLES:
-            parser.error(f"no sample {name}; there are {', '.join(SAMPLES)}")
-        print(measure_sample(name, args), end="\n\n", flush=True)
+    samples = args.samples.split(",")
+    if unknown := [name for name in samples if name not in SAMPLES]:
+        parser.error(f"no sample {unknown[0]}; there are {', '.join(SAMPLES)}")
+    parts = [machine(args.runs)]
+    print(parts[0], flush=True)
+    for name in samples:
+        parts.append(measure_sample(name, args) + "\n")
+        print(parts[-1], flush=True)
+    if args.write:
+        command = f"benches/measure.py --binary target/release/npusnap --samples {args.samples} --runs {args.runs} --write benches/README.md"
+        text = HEADER.format(command=command, machine=parts[0]) + "\n".join(parts[1:])
+        with open(f"{args.write}.part", "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(f"{args.write}.part", args.write)
     return 0
 
 

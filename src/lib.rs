@@ -5,7 +5,7 @@
 //! Layers in one crate; a module may name only modules to its left (`tests/it/layers.rs` checks it):
 //!
 //! ```text
-//! pickle  schema  quantity < error < snapshot < store < engine < analysis < output < cli
+//! pickle  schema  quantity < error < snapshot < replay < store < engine < analysis < output < cli
 //! ```
 //!
 //! * [`pickle`](mod@pickle): untrusted bytes become a stream of closed dicts and lists; nothing is ever constructed or executed.
@@ -13,6 +13,7 @@
 //! * [`quantity`](mod@quantity): bytes, counts, ratios and addresses as text, in one place.
 //! * [`error`](mod@error): what can go wrong, by what the reader of the message can do about it.
 //! * [`snapshot`](mod@snapshot): closed dicts become rows; also the simulator that writes snapshots.
+//! * [`replay`](mod@replay): events and final state become lifetimes of allocations, and the base of every curve.
 //! * [`store`](mod@store): rows become Parquet and SQLite files, beside the final name and then renamed.
 //! * [`engine`](mod@engine): the only module that names DataFusion; SQL over a store, and the SQL macros of `sql/`.
 //! * [`analysis`](mod@analysis): small relations become judged, typed results.
@@ -27,6 +28,8 @@ pub mod quantity;
 pub mod error;
 
 pub mod snapshot;
+
+pub mod replay;
 
 pub mod store;
 

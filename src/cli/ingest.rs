@@ -11,8 +11,8 @@ use super::progress::Bar;
 use crate::engine;
 use crate::error::{Error, Result};
 use crate::quantity;
-use crate::snapshot::{EventRange, Filter, Options, STANDARD_INPUT};
-use crate::store::{self, Foreign, Indexes, Ingested, Source, SqliteOptions, Targets};
+use crate::snapshot::{self, EventRange, Filter, Options, STANDARD_INPUT};
+use crate::store::{self, Fanout, Foreign, Indexes, Ingested, Source, SqliteOptions, Targets};
 
 /// Turn snapshots into Parquet and SQLite.
 ///
@@ -51,6 +51,9 @@ pub(super) struct Args {
     /// Replace what is in the way even if npusnap did not make it.
     #[arg(long)]
     force: bool,
+    /// Read the snapshot to its end and write nothing: tells whether it is whole, and what is in it.
+    #[arg(long, conflicts_with_all = ["output", "sqlite", "no_sqlite", "no_indexes", "force"])]
+    dry_run: bool,
 }
 
 /// Runs the command.
@@ -79,6 +82,7 @@ struct Job {
     source: PathBuf,
     options: Options,
     targets: Targets,
+    dry_run: bool,
 }
 
 impl Args {
@@ -136,7 +140,7 @@ impl Args {
             min_size: self.min_size,
         };
         let options = Options { salvage: self.salvage, filter, ..Options::default() };
-        Ok(Job { source: source.to_owned(), options, targets })
+        Ok(Job { source: source.to_owned(), options, targets, dry_run: self.dry_run })
     }
 }
 
@@ -155,6 +159,9 @@ impl Job {
                 return Err(usage(&format!("`{}`", path.display()), reason));
             }
         };
+        if self.dry_run {
+            return self.read(&source, quiet);
+        }
         if let Some(dir) = self.targets.parquet.parent() {
             fs::create_dir_all(dir).map_err(Error::io(dir, "cannot create"))?;
         }
@@ -164,7 +171,22 @@ impl Job {
         let ingested = ingested?;
         self.list()?;
         if !quiet {
-            let _closed = self.summarise(&ingested, &mut io::stderr().lock());
+            let written: Vec<String> = self.written().map(|(path, _)| path.display().to_string()).collect();
+            let written = format!(" -> {}", written.join(", "));
+            let _closed = self.summarise(&ingested, &written, &mut io::stderr().lock());
+        }
+        Ok(())
+    }
+
+    /// Decodes the snapshot for nothing but its errors and counts.
+    fn read(&self, source: &Path, quiet: bool) -> Result<()> {
+        let bar = Bar::new(source, quiet);
+        let mut rows = Fanout::new(Vec::new());
+        let summary = snapshot::read(source, &self.options, &mut rows, &bar);
+        drop(bar);
+        let ingested = Ingested { summary: summary?, rows: rows.into_counts() };
+        if !quiet {
+            let _closed = self.summarise(&ingested, "", &mut io::stderr().lock());
         }
         Ok(())
     }
@@ -185,15 +207,14 @@ impl Job {
         stdout.flush().map_err(|source| Error::Output { source })
     }
 
-    fn summarise(&self, ingested: &Ingested, out: &mut dyn io::Write) -> io::Result<()> {
+    fn summarise(&self, ingested: &Ingested, written: &str, out: &mut dyn io::Write) -> io::Result<()> {
         let counts = [("traces", "event"), ("devices", "device"), ("call_stacks", "stack")];
         let counts: Vec<String> = counts
             .iter()
             .map(|(table, noun)| counted(ingested.rows.get(table).copied().unwrap_or_default(), noun))
             .collect();
-        let written: Vec<String> = self.written().map(|(path, _)| path.display().to_string()).collect();
         let name = self.source.file_name().unwrap_or_default();
-        writeln!(out, "{}: {} -> {}", name.display(), counts.join(", "), written.join(", "))?;
+        writeln!(out, "{}: {}{written}", name.display(), counts.join(", "))?;
         if let Some(salvaged) = &ingested.summary.salvaged {
             let rest = format!("byte {}: {}; the rest is lost", salvaged.offset, salvaged.reason);
             writeln!(out, "warning: {}: salvaged up to {rest}", name.display())?;

@@ -133,7 +133,8 @@ tables! {
         "idx_traces_device_index" ("device_id, trace_index"),
     ]
 
-    /// One row per lifetime of an allocation, paired from the events. Not filled by this version: see `import_stats`.
+    /// One row per lifetime of an allocation, paired from events and final state. In the order of devices; those from before
+    /// the window come first, by address, then the others by alloc_index.
     Allocation / AllocationsBuilder = allocations {
         /// Row number, from 1.
         id: i64 ["PRIMARY KEY"],
@@ -143,9 +144,10 @@ tables! {
         addr: i64,
         /// Bytes asked for.
         size: i64,
-        /// Bytes of the block, rounding included; NULL where it cannot be told.
+        /// Bytes of the block, rounding included.
         block_size: Option<i64>,
-        /// 1 where `block_size` is proven, 0 where it is computed from the allocator's rules.
+        /// 1 where `block_size` is proven: by the final state, by the allocator's rules or by the neighbours of the block.
+        /// 0 where it is only what the request is rounded to, and the block may be larger.
         block_size_exact: Option<i64>,
         /// Stream, as the allocator's pointer-sized number.
         stream: Option<i64>,
@@ -153,17 +155,20 @@ tables! {
         pool_id_0: Option<i64>,
         /// Second word of the memory pool's id.
         pool_id_1: Option<i64>,
-        /// `traces.trace_index` of the alloc; NULL before the window.
+        /// `traces.trace_index` of the alloc; NULL before the window. Where the trace lacks the alloc, that of the free
+        /// before it.
         alloc_index: Option<i64>,
-        /// `traces.trace_index` of free_requested; NULL where it never came.
+        /// `traces.trace_index` of free_requested; NULL where it never came, and where it came before the window: then
+        /// free_completed_index is set or fate is `pending_free`. Where the trace lacks it, that of free_completed.
         free_requested_index: Option<i64>,
-        /// `traces.trace_index` of free_completed; NULL where it never came.
+        /// `traces.trace_index` of free_completed; NULL where it never came. Where the trace lacks it, that of
+        /// free_requested.
         free_completed_index: Option<i64>,
         /// Time of the alloc in microseconds since the Unix epoch; NULL without a clock.
         alloc_time_us: Option<i64>,
         /// Time of the last free event in microseconds since the Unix epoch; NULL without a clock.
         free_time_us: Option<i64>,
-        /// Call stack of the alloc: `call_stacks.id`.
+        /// Call stack of the alloc: `call_stacks.id`; the block's, where the event has none or came before the window.
         stack_id: Option<i64> ["REFERENCES call_stacks(id)"],
         /// Call stack of free_requested: `call_stacks.id`.
         free_stack_id: Option<i64> ["REFERENCES call_stacks(id)"],
@@ -203,6 +208,9 @@ tables! {
         stack_count: i64,
         /// `allocator_settings` as a JSON object; NULL where the snapshot has none.
         allocator_settings: Option<String>,
+        /// Bytes the allocator adds to a request before it rounds it up to 512: 32 on most NPUs, else 0; NULL where nothing
+        /// in the snapshot shows it.
+        block_padding: Option<i64>,
         /// Version of the tables.
         schema_version: i64,
         /// Version of npusnap that read the file.
@@ -237,19 +245,21 @@ tables! {
         doc: String,
     } indexes []
 
-    /// Self-check of the replay. Not filled by this version: see `import_stats`.
+    /// One row per counter of every device that has events or segments: where its curve starts and ends, and if it adds up.
     ReplayCheck / ReplayChecksBuilder = replay_checks {
         /// Device: `devices.id`.
         device_id: i64 ["REFERENCES devices(id)"],
         /// `reserved`, `allocated`, `active`, `allocated_requested` or `active_requested`.
         counter: String,
-        /// Bytes before the first event.
+        /// Bytes before the first event: final minus what the events changed; NULL where events are missing, so that it
+        /// would be wrong.
         base: Option<i64>,
-        /// Bytes after the last event.
+        /// Bytes in the final state.
         r#final: Option<i64>,
-        /// Base minus what the blocks alive before the window add up to, in bytes; 0 where all adds up.
+        /// Base minus what the blocks alive before the window add up to, in bytes; 0 where all adds up, else
+        /// `import_stats` has the reason.
         residual: Option<i64>,
-        /// 1 where every block's real size is known, else 0.
+        /// 1 where every event fits and, for the rounded counters, every block's real size is proven; else 0.
         exact: i64,
     } indexes []
 }

@@ -215,12 +215,6 @@ impl Import<'_> {
             i64::from(top.keys.settings_of_xpu),
             "the settings are those of an Intel XPU; device_type says CUDA-GPU, whose fields it shares",
         );
-        add(
-            Severity::Info,
-            "replay_not_run",
-            1,
-            "allocations and replay_checks are empty: this version does not replay the events",
-        );
     }
 
     /// Adds up the segments that `torch_npu`'s workspace allocator owns.
@@ -291,6 +285,7 @@ impl Import<'_> {
             block_count: self.output.block_count(),
             stack_count: length(self.stacks.row_count()),
             allocator_settings: top.settings,
+            block_padding: None,
             schema_version: VERSION,
             npusnap_version: env!("CARGO_PKG_VERSION").to_owned(),
         });

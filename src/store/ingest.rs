@@ -13,6 +13,7 @@ use super::parquet::{self, ParquetSink};
 use super::sqlite::{APPLICATION_ID, SqliteOptions, SqliteSink};
 use super::staging::Staging;
 use crate::error::{Error, Result};
+use crate::replay::Replay;
 use crate::schema::{TABLES, Table};
 use crate::snapshot::{self, Progress, RowSink, Summary};
 
@@ -62,6 +63,12 @@ impl<'a> Fanout<'a> {
     #[must_use]
     pub fn new(sinks: Vec<&'a mut dyn RowSink>) -> Self {
         Self { sinks, rows: BTreeMap::new() }
+    }
+
+    /// Rows that went through, by table.
+    #[must_use]
+    pub fn into_counts(self) -> BTreeMap<&'static str, usize> {
+        self.rows
     }
 }
 
@@ -132,8 +139,10 @@ fn stage(
         sinks.push(&mut database.sink);
     }
     let mut fanout = Fanout::new(sinks);
-    let summary = snapshot::read(source, options, &mut fanout, progress)?;
-    let rows = fanout.rows;
+    let mut replay = Replay::new(staging.path(), &mut fanout);
+    let mut summary = snapshot::read(source, options, &mut replay, progress)?;
+    summary.warnings += replay.finish(options, &summary)?;
+    let rows = fanout.into_counts();
 
     parquet.finish()?;
     key.map_or(Ok(()), |key| key.write(staging.path()))?;

@@ -19,11 +19,12 @@ use super::encoding;
 use super::parquet::ParquetSink;
 use super::sqlite::APPLICATION_ID;
 use crate::error::{Cause, Error, Result};
+use crate::replay::Replay;
 use crate::schema::{
     Block, CallStack, Column, Device, ImportStat, ImportStatsBuilder, Segment, Snapshot, SnapshotBuilder,
     TABLES, Table, TraceEvent, VERSION,
 };
-use crate::snapshot::RowSink as _;
+use crate::snapshot::{Options, RowSink, Summary};
 
 const ACTION: &str = "cannot read the SQLite database";
 
@@ -46,8 +47,10 @@ pub(super) fn copy(path: &Path, dir: &Path) -> Result<()> {
     if database.is_own()? {
         TABLES.iter().try_for_each(|table| database.copy(table, &mut sink))?;
     } else {
-        FIVE.iter().try_for_each(|table| database.copy(table, &mut sink))?;
-        database.describe(&mut sink)?;
+        let mut replay = Replay::new(dir, &mut sink);
+        FIVE.iter().try_for_each(|table| database.copy(table, &mut replay))?;
+        database.describe(&mut replay)?;
+        replay.finish(&Options::default(), &Summary::default())?;
     }
     sink.finish()
 }
@@ -89,7 +92,7 @@ impl<'a> Database<'a> {
         read().map_err(failed(self.path))
     }
 
-    fn copy(&self, table: &'static Table, sink: &mut ParquetSink) -> Result<()> {
+    fn copy(&self, table: &'static Table, sink: &mut dyn RowSink) -> Result<()> {
         let sql = self.select(table)?;
         let wrong = |column: &Column, row: usize, cause: Cause| {
             let place = format!("table `{}`, column `{}`, row {}", table.name, column.name, row + 1);
@@ -199,7 +202,7 @@ impl<'a> Database<'a> {
     }
 
     /// Writes what is known of a database whose writer did not say where it came from.
-    fn describe(&self, sink: &mut ParquetSink) -> Result<()> {
+    fn describe(&self, sink: &mut dyn RowSink) -> Result<()> {
         let count = |table: Table| self.value::<i64>(&format!("SELECT count(*) FROM {}", table.name), []);
         let (bytes, sha256) = digest(self.path).map_err(Error::io(self.path, "cannot read"))?;
         let is_cuda =
@@ -220,6 +223,7 @@ impl<'a> Database<'a> {
             block_count: count(Block::TABLE)?,
             stack_count: count(CallStack::TABLE)?,
             allocator_settings: None,
+            block_padding: None,
             schema_version: VERSION,
             npusnap_version: env!("CARGO_PKG_VERSION").to_owned(),
         });

@@ -27,6 +27,7 @@ mod pickle_writer;
 mod prompt;
 mod query;
 mod relations;
+mod replay;
 mod slt;
 mod store;
 mod support;

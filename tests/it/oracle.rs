@@ -19,8 +19,16 @@ fn script(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle").join(name)
 }
 
-/// The folder with recordings and generator, where there is one.
-fn shared() -> Option<PathBuf> {
+/// The folder with recordings and generator, where there is one; else says that `what` is skipped.
+pub(crate) fn shared(what: &str) -> Option<PathBuf> {
+    let found = shared_folder();
+    if found.is_none() {
+        say(&format!("SKIPPED: `{what}`: no ../shared/snapshots, and NPUSNAP_SHARED names no other place\n"));
+    }
+    found
+}
+
+fn shared_folder() -> Option<PathBuf> {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared");
     let shared = std::env::var_os("NPUSNAP_SHARED").map_or_else(beside, PathBuf::from);
     shared.join("snapshots").is_dir().then_some(shared)
@@ -32,14 +40,14 @@ fn say(message: &str) {
 }
 
 /// Runs a script of `tests/oracle/`; its report is the message of the failure.
-fn python(name: &str, arguments: &[&str]) {
+pub(crate) fn python(name: &str, arguments: &[&str]) {
     if Command::new("python3").arg("--version").output().is_err() {
         say(&format!("SKIPPED: {name}: there is no python3 to compare with\n"));
         return;
     }
     let mut command = Command::new("python3");
     command.arg("-B").arg(script(name)).args(arguments);
-    if let Some(shared) = shared() {
+    if let Some(shared) = shared_folder() {
         command.env("NPUSNAP_SHARED", shared);
     }
     let Output { status, stdout, stderr } = command.output().unwrap();
@@ -50,10 +58,7 @@ fn python(name: &str, arguments: &[&str]) {
 
 /// Runs one family of snapshots that need the shared folder.
 fn drive(family: &str) {
-    if shared().is_none() {
-        say(&format!(
-            "SKIPPED: `{family}`: no ../shared/snapshots, and NPUSNAP_SHARED names no other place\n"
-        ));
+    if shared(family).is_none() {
         return;
     }
     python("drive.py", &["--binary", NPUSNAP, family]);

@@ -100,6 +100,19 @@ fn quiet_says_nothing_on_stderr() {
 }
 
 #[test]
+fn a_dry_run_reads_to_the_end_and_writes_nothing() {
+    let (dir, path) = folder(10);
+    let output = npusnap().args(["ingest", "--dry-run"]).arg(&path).output().unwrap();
+    succeeds(&output);
+    assert_eq!((stdout(&output).as_str(), names(dir.path())), ("", vec!["a.pickle".to_owned()]));
+    assert!(stderr(&output).starts_with("a.pickle: 10 events, "), "{}", stderr(&output));
+
+    let whole = fs::read(&path).unwrap();
+    fs::write(&path, &whole[..whole.len() - 9]).unwrap();
+    fails(&npusnap().args(["ingest", "--dry-run"]).arg(&path).output().unwrap(), "byte ");
+}
+
+#[test]
 fn results_go_where_they_are_told() {
     let (dir, source) = folder(1);
     let out = dir.path().join("out/deep");

@@ -99,6 +99,7 @@ pub(super) fn sample(events: i64) -> Batches {
         block_count: 150,
         stack_count: 4,
         allocator_settings: None,
+        block_padding: Some(32),
         schema_version: VERSION,
         npusnap_version: "0".to_owned(),
     });

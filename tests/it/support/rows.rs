@@ -11,6 +11,7 @@ use arrow::record_batch::RecordBatch;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use npusnap::error::{Error, Result};
 use npusnap::pickle::PickleError;
+use npusnap::replay::Replay;
 use npusnap::schema::Table;
 use npusnap::snapshot::{Options, Progress, RowSink, Summary, read_from};
 
@@ -72,6 +73,18 @@ pub(crate) fn read_with(bytes: &[u8], options: &Options) -> Result<Rows> {
     let summary = read_from(bytes, length, Path::new("test.pickle"), options, &mut rows, &Silent)?;
     rows.summary = summary;
     Ok(rows)
+}
+
+/// Reads and replays a snapshot from memory.
+pub(crate) fn replayed(bytes: &[u8], options: &Options) -> Rows {
+    let mut rows = Rows::default();
+    let folder = tempfile::tempdir().unwrap();
+    let mut replay = Replay::new(folder.path(), &mut rows);
+    let length = u64::try_from(bytes.len()).ok();
+    let summary = read_from(bytes, length, Path::new("test.pickle"), options, &mut replay, &Silent).unwrap();
+    replay.finish(options, &summary).unwrap();
+    rows.summary = summary;
+    rows
 }
 
 /// The pickle error that reading ends with.

@@ -1,0 +1,48 @@
+//! Columns of the batches that pass by, by name.
+
+use arrow::array::{Array as _, ArrayRef, AsArray as _, Int64Array, RecordBatch};
+use arrow::buffer::ScalarBuffer;
+use arrow::datatypes::{Int32Type, Int64Type};
+
+use crate::error::{Error, Result};
+
+/// A time that is not known.
+pub(super) const NO_TIME: i64 = i64::MIN;
+
+/// A batch that is not what its table declares, which only a mistake in npusnap can bring about.
+pub(super) fn unexpected(column: &'static str) -> Error {
+    let found = "a batch without it".to_owned();
+    Error::Column { relation: "replay", column, expected: "the column the table declares", found }
+}
+
+/// A column.
+pub(super) fn column<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<&'a ArrayRef> {
+    batch.column_by_name(name).ok_or_else(|| unexpected(name))
+}
+
+/// A column of integers.
+pub(super) fn integers<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<&'a Int64Array> {
+    column(batch, name)?.as_primitive_opt::<Int64Type>().ok_or_else(|| unexpected(name))
+}
+
+/// The texts of a column, interned or not.
+pub(super) fn texts<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<Vec<Option<&'a str>>> {
+    let array = column(batch, name)?;
+    if let Some(plain) = array.as_string_opt::<i32>() {
+        return Ok(plain.iter().collect());
+    }
+    let dictionary = array.as_dictionary_opt::<Int32Type>().ok_or_else(|| unexpected(name))?;
+    let names = dictionary.values().as_string_opt::<i32>().ok_or_else(|| unexpected(name))?;
+    let text =
+        |key: i32| usize::try_from(key).ok().filter(|key| *key < names.len()).map(|key| names.value(key));
+    Ok(dictionary.keys().iter().map(|key| key.and_then(text)).collect())
+}
+
+/// Times with [`NO_TIME`] where there is none; `None` where there is none at all.
+pub(super) fn times(array: &Int64Array) -> Option<ScalarBuffer<i64>> {
+    match array.null_count() {
+        0 => Some(array.values().clone()),
+        nulls if nulls == array.len() => None,
+        _ => Some(array.iter().map(|time| time.unwrap_or(NO_TIME)).collect::<Vec<_>>().into()),
+    }
+}

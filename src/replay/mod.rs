@@ -1,0 +1,196 @@
+//! The truth layer: events and final state together give the lifetime of every allocation, and the base of every curve.
+//!
+//! [`Replay`] stands between the decoder and the stores. Rows pass through it; the few columns it needs it keeps until the
+//! final state is known, and then it reads the events backward, from the state that is known to the one that is not.
+
+mod checks;
+mod columns;
+mod device;
+mod events;
+mod notes;
+mod ranges;
+mod rows;
+mod rules;
+mod spool;
+mod state;
+mod tally;
+mod walk;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::{Int64Array, RecordBatch};
+
+use self::checks::Checks;
+use self::device::{Detached, Device};
+use self::events::Events;
+use self::notes::Notes;
+use self::rows::Rows;
+use self::rules::Rules;
+use self::state::FinalState;
+use crate::error::{Error, Result};
+use crate::schema::{
+    Block, ImportStat, ImportStatsBuilder, Names, ReplayChecksBuilder, Segment, Snapshot, Symbol, Table,
+    TraceEvent,
+};
+use crate::snapshot::{Options, RowSink, Summary};
+
+/// Passes rows on to a sink, and adds what follows from them.
+#[expect(missing_debug_implementations, reason = "sinks are not required to be printable")]
+pub struct Replay<'a> {
+    sink: &'a mut dyn RowSink,
+    events: Events,
+    rows: Rows,
+    state: FinalState,
+    /// Events by device that the filter left out.
+    left_out: BTreeMap<i64, i64>,
+    /// The row of `snapshot`, which waits for what the replay finds out.
+    snapshot: Option<RecordBatch>,
+}
+
+/// For tables without interned strings.
+struct NoNames;
+
+impl Names for NoNames {
+    fn name(&self, _symbol: Symbol) -> &'static str {
+        ""
+    }
+}
+
+impl RowSink for Replay<'_> {
+    fn write(&mut self, table: &'static Table, batch: RecordBatch) -> Result<()> {
+        match table.name {
+            name if name == TraceEvent::TABLE.name => self.events.push(&batch)?,
+            name if name == Block::TABLE.name => self.state.push_blocks(&batch)?,
+            name if name == Segment::TABLE.name => self.state.push_segments(&batch)?,
+            name if name == crate::schema::Device::TABLE.name => self.state.push_devices(&batch)?,
+            name if name == ImportStat::TABLE.name => self.read_stats(&batch)?,
+            name if name == Snapshot::TABLE.name => {
+                self.snapshot = Some(batch);
+                return Ok(());
+            }
+            _ => {}
+        }
+        self.sink.write(table, batch)
+    }
+}
+
+impl<'a> Replay<'a> {
+    /// A replay whose temporary files, if it needs any, are in `dir`.
+    pub fn new(dir: &Path, sink: &'a mut dyn RowSink) -> Self {
+        Self {
+            sink,
+            events: Events::new(dir),
+            rows: Rows::new(dir),
+            state: FinalState::default(),
+            left_out: BTreeMap::new(),
+            snapshot: None,
+        }
+    }
+
+    /// How many events of each device have no row is known to the importer alone.
+    fn read_stats(&mut self, batch: &RecordBatch) -> Result<()> {
+        let (device, value) = (columns::integers(batch, "device_id")?, columns::integers(batch, "value")?);
+        for (row, name) in columns::texts(batch, "name")?.into_iter().enumerate() {
+            if name == Some("events_left_out") {
+                self.left_out.insert(device.value(row), value.value(row));
+            }
+        }
+        Ok(())
+    }
+
+    /// Replays every device when all rows have come, writes `allocations` and `replay_checks` and what there is to say about
+    /// them, and returns how many warnings that is.
+    ///
+    /// # Errors
+    /// The sink's, or a temporary file that cannot be written or read.
+    pub fn finish(mut self, options: &Options, summary: &Summary) -> Result<u64> {
+        let settings = match &self.snapshot {
+            Some(batch) => columns::texts(batch, "allocator_settings")?.into_iter().next().flatten(),
+            None => None,
+        };
+        let rules = Rules::new(settings, &self.state);
+        let mut checks = Vec::new();
+        let mut places = std::mem::take(&mut self.events.places);
+        for (id, index) in self.state.devices.iter().rev() {
+            let seen = self.events.seen.get(id).cloned().unwrap_or_default();
+            let detached = self.detached(*id, &seen, options, summary);
+            let device = Device { id: *id, index: *index, state: &self.state, rules: &rules, seen, detached };
+            if !device.is_empty() {
+                checks.push(device.replay(&self.events, &mut places, &mut self.rows)?);
+            }
+        }
+        checks.reverse();
+        self.rows.write(&places, self.sink)?;
+        let mut notes = Notes::default();
+        let is_guess = self.state.is_npu && rules.padding.is_none() && !self.state.segments.is_empty();
+        notes.add(
+            notes::Severity::Info,
+            "block_padding_unknown",
+            None,
+            i128::from(is_guess),
+            "no block shows whether this NPU's allocator adds 32 bytes to a request; rounded sizes assume it does",
+        );
+        checks.iter().for_each(|check| check.report(&mut notes));
+        self.write_checks(&checks)?;
+        self.write_notes(&mut notes)?;
+        self.write_snapshot(rules.padding)?;
+        Ok(notes.warnings)
+    }
+
+    fn detached(
+        &self,
+        device: i64,
+        seen: &events::Seen,
+        options: &Options,
+        summary: &Summary,
+    ) -> Option<Detached> {
+        let total = seen.kept.saturating_add(self.left_out.get(&device).copied().unwrap_or_default());
+        if summary.salvaged.is_some() {
+            Some(Detached::Salvaged)
+        } else if options.filter.min_size.is_some() {
+            Some(Detached::SizesLeftOut)
+        } else if total > 0 && (seen.kept == 0 || seen.last_index + 1 < total) {
+            Some(Detached::EndLeftOut)
+        } else {
+            None
+        }
+    }
+
+    fn write_checks(&mut self, checks: &[Checks]) -> Result<()> {
+        let mut builder = ReplayChecksBuilder::default();
+        checks.iter().flat_map(Checks::rows).for_each(|row| builder.push(row));
+        if builder.is_empty() {
+            return Ok(());
+        }
+        let batch = builder
+            .finish(&NoNames)
+            .map_err(Error::store("replay_checks", "cannot build a batch of rows"))?;
+        self.sink.write(&crate::schema::ReplayCheck::TABLE, batch)
+    }
+
+    fn write_notes(&mut self, notes: &mut Notes) -> Result<()> {
+        let mut builder = ImportStatsBuilder::default();
+        notes.rows.drain(..).for_each(|row| builder.push(row));
+        if builder.is_empty() {
+            return Ok(());
+        }
+        let batch =
+            builder.finish(&NoNames).map_err(Error::store("import_stats", "cannot build a batch of rows"))?;
+        self.sink.write(&ImportStat::TABLE, batch)
+    }
+
+    /// Lets the row of `snapshot` go on, with what is known of the padding now.
+    fn write_snapshot(&mut self, padding: Option<i64>) -> Result<()> {
+        let Some(batch) = self.snapshot.take() else { return Ok(()) };
+        let schema = batch.schema();
+        let place = schema.index_of("block_padding").ok();
+        let columns = batch.columns().iter().enumerate().map(|(number, column)| {
+            if Some(number) == place { Arc::new(Int64Array::from(vec![padding])) } else { Arc::clone(column) }
+        });
+        let batch = RecordBatch::try_new(Arc::clone(&schema), columns.collect())
+            .map_err(Error::store("snapshot", "cannot build a batch of rows"))?;
+        self.sink.write(&Snapshot::TABLE, batch)
+    }
+}

@@ -1,0 +1,329 @@
+//! Finished rows of `allocations`: they come last first, and are turned round on their way to the stores.
+
+use std::path::Path;
+
+use arrow::buffer::{Buffer, ScalarBuffer};
+
+use super::columns::NO_TIME;
+use super::events::Places;
+use super::spool::Spool;
+use crate::error::{Error, Result};
+use crate::schema::{Allocation, AllocationsBuilder, Names, Symbol};
+use crate::snapshot::RowSink;
+
+/// Bytes of rows that stay in memory.
+const MEMORY: usize = 8 << 20;
+/// Rows in a chunk of the spool.
+const CHUNK_ROWS: usize = 32 * 1024;
+/// Rows in a batch for the stores.
+const BATCH_ROWS: usize = 64 * 1024;
+
+/// An index that is not known.
+pub(super) const NO_INDEX: i64 = -1;
+
+/// How the size of a block is known. The order is that of the numbers rows are spooled with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// Not known: the rounded request, which the block is not smaller than.
+    None,
+    /// The block is in the final state.
+    Final,
+    /// A later allocation began right behind it.
+    Neighbour,
+    /// A pool that always splits: the rounded request.
+    Rule,
+    /// The free block it was cut from, by its neighbours then.
+    Geometry,
+    /// Pinned host memory, whose events have the block's size.
+    Host,
+}
+
+const PROOFS: [Proof; 6] =
+    [Proof::None, Proof::Final, Proof::Neighbour, Proof::Rule, Proof::Geometry, Proof::Host];
+
+/// Where an allocation began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// At an event.
+    Window,
+    /// Before the first event.
+    BeforeWindow,
+}
+
+/// What became of an allocation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    Live,
+    PendingFree,
+    Freed,
+}
+
+/// A finished row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Row {
+    pub(super) addr: i64,
+    pub(super) size: i64,
+    pub(super) block: i64,
+    pub(super) proof: Proof,
+    /// [`NO_INDEX`] where it is not known; so are the next two.
+    pub(super) alloc: i64,
+    pub(super) requested: i64,
+    pub(super) completed: i64,
+    /// [`NO_TIME`] where it is not known; so is the next.
+    pub(super) alloc_time: i64,
+    pub(super) free_time: i64,
+    /// 0 where it is not known; so is the next.
+    pub(super) stack: i64,
+    pub(super) free_stack: i64,
+    pub(super) place: u32,
+    pub(super) origin: Origin,
+    pub(super) fate: Fate,
+}
+
+/// How the rows of a device are to be read, as far as that shows only when all have come.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Reading {
+    /// Sizes by rule or geometry are no proof: other blocks were seen to break it.
+    pub(super) doubts_rule: bool,
+    pub(super) doubts_geometry: bool,
+    /// Where the recording skipped one of the two free events, the other stands for both.
+    pub(super) frees_are_one: bool,
+}
+
+impl Reading {
+    /// Whether a size known that way is proven.
+    pub(super) fn is_proven(self, proof: Proof) -> bool {
+        match proof {
+            Proof::None => false,
+            Proof::Final | Proof::Host => true,
+            Proof::Rule => !self.doubts_rule,
+            Proof::Neighbour | Proof::Geometry => !self.doubts_geometry,
+        }
+    }
+
+    /// Fills in what follows from events that are there for those that are not. An allocation that was pending when the
+    /// window began is no such case: its request came before.
+    fn apply(self, mut row: Row) -> Row {
+        let is_gone = row.completed != NO_INDEX;
+        if is_gone && row.requested == NO_INDEX && (self.frees_are_one || row.origin == Origin::Window) {
+            row.requested = row.completed;
+        }
+        if self.frees_are_one && row.fate == Fate::PendingFree && row.requested != NO_INDEX {
+            row.fate = Fate::Freed;
+        }
+        if row.fate == Fate::Freed && !is_gone {
+            row.completed = row.requested;
+        }
+        row
+    }
+}
+
+/// Rows by column, as they are spooled.
+#[derive(Debug, Default)]
+struct Columns {
+    integers: [Vec<i64>; 10],
+    places: Vec<u32>,
+    kinds: Vec<u8>,
+}
+
+impl Columns {
+    fn push(&mut self, row: &Row) {
+        let Row { addr, size, block, alloc, requested, completed, alloc_time, free_time, .. } = *row;
+        let values = [
+            addr,
+            size,
+            block,
+            alloc,
+            requested,
+            completed,
+            alloc_time,
+            free_time,
+            row.stack,
+            row.free_stack,
+        ];
+        for (column, value) in self.integers.iter_mut().zip(values) {
+            column.push(value);
+        }
+        self.places.push(row.place);
+        self.kinds.push(kind(row));
+    }
+
+    fn take(&mut self) -> Vec<Buffer> {
+        let mut parts = vec![Buffer::from_vec(std::mem::take(&mut self.kinds))];
+        parts.push(Buffer::from_vec(std::mem::take(&mut self.places)));
+        parts.extend(self.integers.iter_mut().map(|column| Buffer::from_vec(std::mem::take(column))));
+        parts
+    }
+}
+
+/// Proof, origin and fate in one byte.
+fn kind(row: &Row) -> u8 {
+    let proof =
+        PROOFS.iter().zip(0_u8..).find(|(proof, _)| **proof == row.proof).map_or(0, |(_, number)| number);
+    let origin = match row.origin {
+        Origin::Window => 0,
+        Origin::BeforeWindow => 1,
+    };
+    let fate = match row.fate {
+        Fate::Live => 0,
+        Fate::PendingFree => 1,
+        Fate::Freed => 2,
+    };
+    proof | origin << 3 | fate << 4
+}
+
+/// All finished rows.
+#[derive(Debug)]
+pub(super) struct Rows {
+    spool: Spool,
+    columns: Columns,
+    /// Devices of the chunks.
+    devices: Vec<(i64, Reading)>,
+}
+
+impl Rows {
+    /// None yet; what does not stay in memory goes to a file in `dir`.
+    pub(super) fn new(dir: &Path) -> Self {
+        Self { spool: Spool::new(dir, MEMORY), columns: Columns::default(), devices: Vec::new() }
+    }
+
+    /// Adds a row before those of its device that came before.
+    pub(super) fn push(&mut self, row: &Row) -> Result<()> {
+        self.columns.push(row);
+        if self.columns.kinds.len() < CHUNK_ROWS { Ok(()) } else { self.spool.push(self.columns.take()) }
+    }
+
+    /// Ends the rows of a device; the next ones are of a device before it.
+    pub(super) fn end_device(&mut self, device_id: i64, reading: Reading) -> Result<()> {
+        if !self.columns.kinds.is_empty() {
+            self.spool.push(self.columns.take())?;
+        }
+        self.devices.resize(self.spool.len(), (device_id, reading));
+        Ok(())
+    }
+
+    /// Writes the rows, the one that came last first.
+    pub(super) fn write(&self, places: &Places, sink: &mut dyn RowSink) -> Result<()> {
+        let mut output = Output { builder: AllocationsBuilder::default(), id: 0, sink };
+        for (number, (device_id, reading)) in self.devices.iter().enumerate().rev() {
+            for row in read(self.spool.get(number)?).into_iter().rev() {
+                output.push(*device_id, places, &reading.apply(row), reading.is_proven(row.proof))?;
+            }
+        }
+        output.flush()
+    }
+}
+
+/// The rows of a chunk.
+fn read(parts: Vec<Buffer>) -> Vec<Row> {
+    let mut parts = parts.into_iter();
+    let mut next = || parts.next().unwrap_or_default();
+    let (kinds, places) = (next(), ScalarBuffer::<u32>::from(next()));
+    let mut integers = || ScalarBuffer::<i64>::from(next());
+    let (addr, size, block) = (integers(), integers(), integers());
+    let (alloc, requested, completed) = (integers(), integers(), integers());
+    let (alloc_time, free_time, stack, free_stack) = (integers(), integers(), integers(), integers());
+    let memory = addr.iter().zip(size.iter()).zip(block.iter());
+    let indices = alloc.iter().zip(requested.iter()).zip(completed.iter());
+    let times = alloc_time.iter().zip(free_time.iter());
+    let stacks = stack.iter().zip(free_stack.iter());
+    let heads = kinds.iter().zip(places.iter());
+    heads
+        .zip(memory.zip(indices))
+        .zip(times.zip(stacks))
+        .map(|(((kind, place), (memory, indices)), (times, stacks))| Row {
+            addr: *memory.0.0,
+            size: *memory.0.1,
+            block: *memory.1,
+            proof: PROOFS.get(usize::from(kind & 7)).copied().unwrap_or(Proof::None),
+            alloc: *indices.0.0,
+            requested: *indices.0.1,
+            completed: *indices.1,
+            alloc_time: *times.0,
+            free_time: *times.1,
+            stack: *stacks.0,
+            free_stack: *stacks.1,
+            place: *place,
+            origin: if kind & 8 == 0 { Origin::Window } else { Origin::BeforeWindow },
+            fate: match kind >> 4 {
+                0 => Fate::Live,
+                1 => Fate::PendingFree,
+                _ => Fate::Freed,
+            },
+        })
+        .collect()
+}
+
+/// Words of the two columns that have words.
+struct Words;
+
+const WINDOW: Symbol = Symbol(0);
+const BEFORE_WINDOW: Symbol = Symbol(1);
+const LIVE: Symbol = Symbol(2);
+const PENDING_FREE: Symbol = Symbol(3);
+const FREED: Symbol = Symbol(4);
+
+impl Names for Words {
+    fn name(&self, symbol: Symbol) -> &'static str {
+        match symbol {
+            WINDOW => "window",
+            BEFORE_WINDOW => "before_window",
+            LIVE => "live",
+            PENDING_FREE => "pending_free",
+            FREED => "freed",
+            _ => "",
+        }
+    }
+}
+
+/// Rows on their way to the stores.
+struct Output<'a> {
+    builder: AllocationsBuilder,
+    id: i64,
+    sink: &'a mut dyn RowSink,
+}
+
+impl Output<'_> {
+    fn push(&mut self, device_id: i64, places: &Places, row: &Row, is_proven: bool) -> Result<()> {
+        let known = |value: i64, unknown: i64| Some(value).filter(|value| *value != unknown);
+        let place = places.get(row.place);
+        self.id += 1;
+        self.builder.push(Allocation {
+            id: self.id,
+            device_id,
+            addr: row.addr,
+            size: row.size,
+            block_size: Some(row.block),
+            block_size_exact: Some(i64::from(is_proven)),
+            stream: place.stream,
+            pool_id_0: place.pool.map(|pool| pool.0),
+            pool_id_1: place.pool.map(|pool| pool.1),
+            alloc_index: known(row.alloc, NO_INDEX),
+            free_requested_index: known(row.requested, NO_INDEX),
+            free_completed_index: known(row.completed, NO_INDEX),
+            alloc_time_us: known(row.alloc_time, NO_TIME),
+            free_time_us: known(row.free_time, NO_TIME),
+            stack_id: known(row.stack, 0),
+            free_stack_id: known(row.free_stack, 0),
+            origin: match row.origin {
+                Origin::Window => WINDOW,
+                Origin::BeforeWindow => BEFORE_WINDOW,
+            },
+            fate: match row.fate {
+                Fate::Live => LIVE,
+                Fate::PendingFree => PENDING_FREE,
+                Fate::Freed => FREED,
+            },
+        });
+        if self.builder.len() < BATCH_ROWS { Ok(()) } else { self.flush() }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if self.builder.is_empty() {
+            return Ok(());
+        }
+        let batch = self.builder.finish(&Words);
+        let batch = batch.map_err(Error::store("allocations", "cannot build a batch of rows"))?;
+        self.sink.write(&Allocation::TABLE, batch)
+    }
+}

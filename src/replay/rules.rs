@@ -1,0 +1,163 @@
+//! The allocator's rules for the size of a block, and what a snapshot shows of the settings they depend on.
+
+use serde_json::Value;
+
+use super::state::FinalState;
+
+/// All sizes are multiples of this, and none is smaller.
+const SMALLEST: i64 = 512;
+/// The largest block of the small pool, and the largest rest that a block of the large pool keeps.
+pub(super) const SMALL: i64 = 1 << 20;
+/// Bytes that `torch_npu` may add to a request before it rounds.
+const NPU_PADDING: i64 = 32;
+
+/// How requests are rounded.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Rounding {
+    /// Bytes added to a request first.
+    padding: i64,
+    /// Steps between two powers of two, by power from 1 MiB on; empty where all are off.
+    divisions: Vec<i64>,
+}
+
+impl Rounding {
+    /// The size a request is rounded to.
+    pub(super) fn round(&self, request: i64) -> i64 {
+        let size = request.saturating_add(self.padding);
+        if size <= SMALLEST {
+            return SMALLEST;
+        }
+        match self.divisions_of(size) {
+            steps if steps > 1 && size > SMALLEST.saturating_mul(steps) => round_to_division(size, steps),
+            _ => size.saturating_add(SMALLEST - 1) / SMALLEST * SMALLEST,
+        }
+    }
+
+    fn divisions_of(&self, size: i64) -> i64 {
+        let power = usize::try_from(size.ilog2().saturating_sub(SMALL.ilog2())).unwrap_or_default();
+        let last = self.divisions.len().saturating_sub(1);
+        self.divisions.get(power.min(last)).copied().unwrap_or_default()
+    }
+}
+
+/// The next of `steps` equal steps between two powers of two.
+fn round_to_division(size: i64, steps: i64) -> i64 {
+    let floor = 1_i64 << size.ilog2();
+    let step = floor >> steps.ilog2();
+    if size == floor {
+        size
+    } else if step == 0 {
+        floor.saturating_mul(2)
+    } else {
+        size.saturating_add(step - 1) / step * step
+    }
+}
+
+/// What is known of the allocator's settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Rules {
+    pub(super) rounding: Rounding,
+    /// Bytes added to a request before it is rounded; `None` where nothing shows it.
+    pub(super) padding: Option<i64>,
+    /// Blocks of this size and more are not split.
+    pub(super) max_split_size: Option<i64>,
+    /// Whether expandable segments were on at the end.
+    pub(super) expandable: bool,
+}
+
+impl Rules {
+    /// Reads `allocator_settings`, and asks the blocks of the final state for what it does not hold.
+    pub(super) fn new(settings: Option<&str>, state: &FinalState) -> Self {
+        let settings: Value = settings.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let padding = if state.is_npu { padding_of(state) } else { Some(0) };
+        Self {
+            rounding: Rounding {
+                padding: padding.unwrap_or(if state.is_npu { NPU_PADDING } else { 0 }),
+                divisions: divisions(&settings),
+            },
+            padding,
+            max_split_size: settings
+                .get("max_split_size")
+                .and_then(Value::as_i64)
+                .filter(|size| (0..i64::MAX).contains(size)),
+            expandable: settings.get("expandable_segments").and_then(Value::as_bool).unwrap_or_default(),
+        }
+    }
+}
+
+/// `roundup_power2_divisions`: keys are powers of two in MiB.
+fn divisions(settings: &Value) -> Vec<i64> {
+    let Some(map) = settings.get("roundup_power2_divisions") else { return Vec::new() };
+    let steps: Vec<i64> = (0..16)
+        .map(|power| map.get((1_u32 << power).to_string()).and_then(Value::as_i64).unwrap_or_default())
+        .collect();
+    if steps.iter().any(|steps| *steps > 1) { steps } else { Vec::new() }
+}
+
+/// Whether the blocks show that requests are padded: some are smaller than they could be with padding, or, where blocks
+/// are cut to size, larger than they could be without. Both at once show that it is something else.
+fn padding_of(state: &FinalState) -> Option<i64> {
+    let with = Rounding { padding: NPU_PADDING, divisions: Vec::new() };
+    let without = Rounding::default();
+    let (mut padded, mut bare) = (false, false);
+    for block in &state.blocks {
+        let Some(requested) = block.requested else { continue };
+        let (with, without) = (with.round(requested), without.round(requested));
+        if with == without || state.segment(block.segment_id).is_none_or(|segment| segment.device_id < 0) {
+            continue;
+        }
+        let is_cut = block.size <= SMALL
+            || state.segment(block.segment_id).is_some_and(|segment| segment.is_expandable);
+        padded |= is_cut && block.size == with;
+        bare |= block.size == without;
+    }
+    match (padded, bare) {
+        (true, false) => Some(NPU_PADDING),
+        (false, true) => Some(0),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rounding(padding: i64, divisions: &[i64]) -> Rounding {
+        Rounding { padding, divisions: divisions.to_vec() }
+    }
+
+    #[test]
+    fn requests_are_rounded_to_512_and_padded_before() {
+        let plain = rounding(0, &[]);
+        assert_eq!([0, 1, 512, 513, 1 << 20].map(|size| plain.round(size)), [512, 512, 512, 1024, 1 << 20]);
+        let padded = rounding(32, &[]);
+        assert_eq!([1, 480, 481, 512].map(|size| padded.round(size)), [512, 512, 1024, 1024]);
+        assert_eq!(plain.round(i64::MAX), i64::MAX / 512 * 512, "saturates instead of wrapping round");
+    }
+
+    #[test]
+    fn divisions_cut_the_space_between_two_powers_of_two() {
+        // Four steps up to 2 MiB, none from 2 MiB on. With four steps 1200 becomes 1280, but sizes up to 4 * 512 do not.
+        let mut steps = vec![0; 16];
+        steps[0] = 4;
+        let rounding = rounding(0, &steps);
+        assert_eq!(rounding.round(1200), 1536);
+        assert_eq!(rounding.round(2049), 2560);
+        assert_eq!(rounding.round(4096), 4096);
+        assert_eq!(rounding.round((1 << 20) + 1), (1 << 20) + (1 << 18));
+        assert_eq!(rounding.round((2 << 20) + 1), (2 << 20) + 512);
+    }
+
+    #[test]
+    fn settings_are_read_by_their_names() {
+        let text = r#"{"max_split_size": 104857600, "expandable_segments": true,
+                       "roundup_power2_divisions": {"1": 0, "2": 8, "32768": 4}}"#;
+        let rules = Rules::new(Some(text), &FinalState::default());
+        assert_eq!((rules.max_split_size, rules.expandable), (Some(100 << 20), true));
+        let expected: Vec<i64> =
+            (0..16).map(|power| [(1, 8), (15, 4)].iter().find(|p| p.0 == power).map_or(0, |p| p.1)).collect();
+        assert_eq!(rules.rounding.divisions, expected);
+        let rules = Rules::new(Some(r#"{"max_split_size": -1}"#), &FinalState::default());
+        assert_eq!(rules, Rules { padding: Some(0), ..Rules::default() });
+    }
+}

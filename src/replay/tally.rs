@@ -1,0 +1,224 @@
+//! What the walk over the events of a device adds up to, and what did not fit.
+
+use super::events::{Action, Event};
+use super::rows::{Fate, NO_INDEX, Origin, Proof, Row};
+use super::rules::{Rules, SMALL};
+use super::walk::{Cutting, NO_SIZE, Open};
+
+/// Bytes of the four counters that allocations make up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Sums {
+    pub(super) allocated: i128,
+    pub(super) active: i128,
+    pub(super) allocated_requested: i128,
+    pub(super) active_requested: i128,
+}
+
+impl Sums {
+    /// Counts an allocation so many times in the two pairs of counters.
+    fn add(&mut self, row: &Row, times: Times) {
+        let (block, size) = (i128::from(row.block), i128::from(row.size));
+        self.allocated += block * times.allocated;
+        self.active += block * times.active;
+        self.allocated_requested += size * times.allocated;
+        self.active_requested += size * times.active;
+    }
+}
+
+/// How often something is counted: -1, 0 or 1.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Times {
+    allocated: i128,
+    active: i128,
+}
+
+/// In which counters of the final state an allocation is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Part {
+    pub(super) allocated: bool,
+    pub(super) active: bool,
+}
+
+/// Why an allocation keeps base and initial allocations from agreeing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Gap {
+    /// Never freed in the trace, and not in the final state.
+    NoEnd,
+    /// Its free was requested and not completed, and it is not in the final state.
+    NoCompletion,
+    /// Its free was completed without having been requested.
+    NoRequest,
+    /// Freed twice: the alloc between is missing.
+    NoAlloc,
+    /// Freed by the trace, active in the final state.
+    NoAllocOfBlock,
+}
+
+/// Kinds of [`Gap`], in their order.
+pub(super) const GAPS: [Gap; 5] =
+    [Gap::NoEnd, Gap::NoCompletion, Gap::NoRequest, Gap::NoAlloc, Gap::NoAllocOfBlock];
+
+/// Allocations and what they add to the residuals.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Gaps {
+    pub(super) count: i64,
+    pub(super) sums: Sums,
+}
+
+/// An earlier dump's mark: what was active then.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mark {
+    pub(super) index: i64,
+    pub(super) place: u32,
+    /// Bytes the allocator counted.
+    pub(super) told: i64,
+    /// Bytes of the allocations that lived then.
+    pub(super) found: i128,
+}
+
+/// Blocks by how their size is known.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Blocks {
+    pub(super) count: i64,
+    pub(super) bytes: i128,
+}
+
+/// The sums of a walk.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Tally {
+    /// Changes of the counters by the events, rounded sizes by the rows they belong to.
+    pub(super) changes: Sums,
+    pub(super) reserved_change: i128,
+    /// Allocations from before the window.
+    pub(super) before: Sums,
+    gaps: [Gaps; GAPS.len()],
+    pub(super) marks: Vec<Mark>,
+    by_rule: Blocks,
+    by_geometry: Blocks,
+    pub(super) unproven: Blocks,
+    pub(super) all: Blocks,
+    /// Bytes of segments that begin where there is one already, and that end where there is none.
+    pub(super) range_twice: i128,
+    pub(super) range_missing: i128,
+    /// Allocations in no known segment.
+    pub(super) outside_ranges: i64,
+    /// Blocks that are not as the rules have it.
+    pub(super) rule_broken: i64,
+    pub(super) geometry_broken: i64,
+}
+
+impl Tally {
+    /// Counts an event.
+    pub(super) fn event(&mut self, event: &Event) {
+        let size = i128::from(event.size);
+        match event.action {
+            Action::Alloc => {
+                self.changes.allocated_requested += size;
+                self.changes.active_requested += size;
+            }
+            Action::FreeRequested => self.changes.allocated_requested -= size,
+            Action::FreeCompleted => self.changes.active_requested -= size,
+            Action::SegmentAlloc | Action::SegmentMap => self.reserved_change += size,
+            Action::SegmentFree | Action::SegmentUnmap => self.reserved_change -= size,
+            Action::Snapshot => {
+                self.marks.push(Mark { index: event.index, place: event.place, told: event.size, found: 0 })
+            }
+            Action::Other => {}
+        }
+    }
+
+    /// Counts a finished allocation.
+    pub(super) fn row(&mut self, row: &Row, open: &Open, has_alloc: bool) {
+        let one = |is_there: bool| i128::from(is_there);
+        // An event that is implied, because its like is missing, changes nothing.
+        let has_request = row.requested != NO_INDEX;
+        let has_completion = row.completed != NO_INDEX;
+        let change = Times {
+            allocated: one(has_alloc) - one(has_request),
+            active: one(has_alloc) - one(has_completion),
+        };
+        self.changes.allocated += i128::from(row.block) * change.allocated;
+        self.changes.active += i128::from(row.block) * change.active;
+        let is_before = row.origin == Origin::BeforeWindow;
+        let was_pending = is_before && (has_completion || row.fate == Fate::PendingFree) && !has_request;
+        let before = Times { allocated: one(is_before && !was_pending), active: one(is_before) };
+        self.before.add(row, before);
+        let gap = Times {
+            allocated: one(open.part.allocated) - change.allocated - before.allocated,
+            active: one(open.part.active) - change.active - before.active,
+        };
+        if gap != Times::default() {
+            self.gap(row, open, has_alloc, gap);
+        }
+        let end = if has_completion { row.completed } else { i64::MAX };
+        let lived = self.marks.iter_mut().rev().take_while(|mark| mark.index < end);
+        lived.for_each(|mark| mark.found += i128::from(row.block));
+        self.count_block(row);
+    }
+
+    #[cold]
+    fn gap(&mut self, row: &Row, open: &Open, has_alloc: bool, times: Times) {
+        let gap = match (has_alloc, row.requested != NO_INDEX, row.completed != NO_INDEX) {
+            (false, ..) if open.part.active => Gap::NoAllocOfBlock,
+            (false, ..) if row.origin == Origin::Window => Gap::NoAlloc,
+            (_, true, false) => Gap::NoCompletion,
+            (_, false, true) => Gap::NoRequest,
+            _ => Gap::NoEnd,
+        };
+        if let Some(gaps) =
+            GAPS.iter().position(|other| *other == gap).and_then(|place| self.gaps.get_mut(place))
+        {
+            gaps.count += 1;
+            gaps.sums.add(row, times);
+        }
+    }
+
+    fn count_block(&mut self, row: &Row) {
+        let bytes = i128::from(row.block);
+        let blocks = match row.proof {
+            Proof::None => Some(&mut self.unproven),
+            Proof::Rule => Some(&mut self.by_rule),
+            Proof::Neighbour | Proof::Geometry => Some(&mut self.by_geometry),
+            Proof::Final | Proof::Host => None,
+        };
+        for blocks in blocks.into_iter().chain([&mut self.all]) {
+            blocks.count += 1;
+            blocks.bytes += bytes;
+        }
+    }
+
+    /// Compares a block of the final state with the rule for its size.
+    pub(super) fn check_rule(&mut self, rules: &Rules, cutting: Cutting, open: &Open) {
+        if open.size == NO_SIZE || rules.padding.is_none() || cutting == Cutting::Host {
+            return;
+        }
+        let rounded = rules.rounding.round(open.size);
+        if rounded <= SMALL || cutting == Cutting::Exact {
+            self.rule_broken += i64::from(open.block != rounded);
+        } else {
+            let most = if rules.max_split_size.is_some() { i64::MAX } else { rounded.saturating_add(SMALL) };
+            self.geometry_broken += i64::from(!(rounded..=most).contains(&open.block));
+        }
+    }
+
+    /// The gaps of a kind.
+    pub(super) fn gaps(&self, gap: Gap) -> Gaps {
+        GAPS.iter()
+            .position(|other| *other == gap)
+            .and_then(|place| self.gaps.get(place))
+            .copied()
+            .unwrap_or_default()
+    }
+
+    /// Blocks whose size is not proven, if the rules that were seen broken prove nothing.
+    pub(super) fn unproven(&self, doubts_rule: bool, doubts_geometry: bool) -> Blocks {
+        let mut sum = self.unproven;
+        for (blocks, is_doubted) in [(self.by_rule, doubts_rule), (self.by_geometry, doubts_geometry)] {
+            if is_doubted {
+                sum.count += blocks.count;
+                sum.bytes += blocks.bytes;
+            }
+        }
+        sum
+    }
+}
