@@ -12,7 +12,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ("memo_overwritten", "被写入两次的 memo 条目；PyTorch 不会这样写"),
     ("time_goes_back", "时间早于前一条的事件：缓冲区被调整过大小，或多线程交错；保持列表中的顺序"),
     ("events_without_time", "所在列表有 time_us 而自身没有的事件；不与任何标注关联"),
-    ("workspace_incomplete", "缺少对应 segment_alloc 与 alloc，或位于真实事件之后的 workspace_snapshot 条目；只有它们自身标记为 is_workspace"),
+    (
+        "workspace_incomplete",
+        "缺少对应 segment_alloc 与 alloc，或位于真实事件之后的 workspace_snapshot 条目；只有它们自身标记为 is_workspace",
+    ),
     ("segment_size_mismatch", "内存块大小之和与 total_size 不符的段：文件被截断或修改过"),
     ("implausible_sizes", "2^48 字节及以上的大小，任何设备都没有这么大；由它们算出的数字没有意义"),
 ];

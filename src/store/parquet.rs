@@ -147,7 +147,8 @@ pub(super) fn version(dir: &Path) -> Result<Option<i64>> {
 pub(super) fn read_through(dir: &Path, table: &str) -> Result<()> {
     let path = file(dir, table);
     let input = File::open(&path).map_err(Error::io(&path, "cannot open"))?;
-    let reader = ParquetRecordBatchReaderBuilder::try_new(input).and_then(ParquetRecordBatchReaderBuilder::build);
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(input).and_then(ParquetRecordBatchReaderBuilder::build);
     for batch in reader.map_err(Error::store(&path, UNREADABLE))? {
         batch.map_err(Error::store(&path, UNREADABLE))?;
     }
@@ -166,6 +167,8 @@ pub(super) fn check(dir: &Path) -> Result<()> {
     }
     TABLES.iter().try_for_each(|table| {
         let path = file(dir, table.name);
-        path.metadata().map(|_| ()).map_err(Error::io(&path, "cannot open"))
+        let length = path.metadata().map_err(Error::io(&path, "cannot open"))?.len();
+        // The engine takes a file without a byte for one without a row.
+        if length == 0 { Err(Error::store(&path, UNREADABLE)("the file is empty")) } else { Ok(()) }
     })
 }

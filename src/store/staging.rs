@@ -61,31 +61,40 @@ impl Staging {
     /// Puts the staging folder itself in the target's place, whole, whatever is there.
     pub(super) fn commit_folder(self) -> Result<()> {
         sync(self.path())?;
-        let Self { target, parent, folder: Locked { dir, unfinished, lock: _lock } } = self;
-        let old = unfinished.settle(|| place(dir.path(), &target)).map_err(Error::io(&target, PLACE))?;
+        let placed = self.folder.unfinished.settle(|| place(self.path(), &self.target));
+        let old = placed.map_err(Error::io(&self.target, PLACE))?;
+        let Self { parent, folder: Locked { dir, unfinished, lock }, .. } = self;
         // From here on our name in the staging place is gone or stands for the old thing.
         let staged = dir.keep();
         if old == Replaced::Something {
             remove(&staged);
         }
+        drop((unfinished, lock));
         sync(&parent)
     }
 
     /// Puts the file `name` of the staging folder in the target's place, also if that is a folder.
     pub(super) fn commit_over_anything(self, name: &str) -> Result<()> {
-        if self.target.is_dir() {
-            fs::rename(&self.target, self.path().join("replaced")).map_err(Error::io(&self.target, PLACE))?;
-        }
-        self.commit_file(name)
+        self.place_file(
+            |file, target| {
+                if target.is_dir() {
+                    fs::rename(target, file.with_file_name("replaced"))?;
+                }
+                fs::rename(file, target)
+            },
+            name,
+        )
     }
 
     /// Puts the file `name` of the staging folder in the target's place.
     fn commit_file(self, name: &str) -> Result<()> {
-        let Self { target, parent, folder: Locked { dir, unfinished, lock: _lock } } = self;
-        unfinished
-            .settle(|| fs::rename(dir.path().join(name), &target))
-            .map_err(Error::io(&target, PLACE))?;
-        sync(&parent)
+        self.place_file(|file, target| fs::rename(file, target), name)
+    }
+
+    fn place_file(self, place: impl FnOnce(&Path, &Path) -> io::Result<()>, name: &str) -> Result<()> {
+        let placed = self.folder.unfinished.settle(|| place(&self.path().join(name), &self.target));
+        placed.map_err(Error::io(&self.target, PLACE))?;
+        sync(&self.parent)
     }
 }
 

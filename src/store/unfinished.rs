@@ -32,23 +32,19 @@ impl Unfinished {
         Ok((made, Self(path)))
     }
 
-    /// Runs `place`, which gives the thing its final name, at a time when nobody clears away.
-    pub(crate) fn settle<T>(self, place: impl FnOnce() -> T) -> T {
-        let mut list = list();
+    /// Runs `place`, which gives the thing its final name, at a time when nobody clears away. What then stands where it was
+    /// made is the old thing of that name, and to be cleared away as well.
+    pub(crate) fn settle<T>(&self, place: impl FnOnce() -> T) -> T {
+        let list = list();
         let placed = place();
-        self.leave(&mut list);
         drop(list);
         placed
-    }
-
-    fn leave(&self, list: &mut Vec<PathBuf>) {
-        list.retain(|path| *path != self.0);
     }
 }
 
 impl Drop for Unfinished {
     fn drop(&mut self) {
-        self.leave(&mut list());
+        list().retain(|path| *path != self.0);
     }
 }
 

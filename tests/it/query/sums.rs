@@ -66,7 +66,10 @@ fn sums_that_fit_are_exact_in_every_form() {
                 ),
                 "a,0,9\nb,12,26\n",
             ),
-            (format!("SELECT n, SUM(x) OVER (ORDER BY n) FROM {VALUES} WHERE n > 3"), "4,\n5,5\n6,10\n7,17\n8,17\n"),
+            (
+                format!("SELECT n, SUM(x) OVER (ORDER BY n) FROM {VALUES} WHERE n > 3"),
+                "4,\n5,5\n6,10\n7,17\n8,17\n",
+            ),
             (
                 format!("SELECT n, SUM(x) OVER (ORDER BY n ROWS 1 PRECEDING) FROM {VALUES} WHERE n > 3"),
                 "4,\n5,5\n6,10\n7,12\n8,7\n",
