@@ -8,6 +8,7 @@ mod bounded;
 mod checked_sum;
 mod doc;
 mod explain;
+mod kept;
 mod memory;
 mod names;
 mod query;
@@ -26,14 +27,13 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::DataFusionError;
-use datafusion::datasource::MemTable;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::{AggregateUDF, LogicalPlan};
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::error::{Error, Result};
-use crate::schema::{self, TABLES};
+use crate::schema;
 use crate::store::{Scratch, Store};
 
 pub use attach::BASE;
@@ -75,6 +75,11 @@ const MERGE_BYTES: usize = 10 << 20;
 const BATCH_ROWS: usize = 8192;
 const FEWEST_ROWS: usize = 256;
 
+/// The small side of a join goes whole to every part of the large one, up to this many bytes; or rows, where the bytes are
+/// not known.
+const BROADCAST_BYTES: usize = 64 << 20;
+const BROADCAST_ROWS: usize = 1 << 20;
+
 /// Bytes that a row may well have.
 const ROW_BYTES: usize = 1024;
 
@@ -108,14 +113,9 @@ impl Engine {
     ///
     /// # Errors
     /// A batch has not the schema of its table.
-    pub fn in_memory(mut tables: HashMap<&str, Vec<RecordBatch>>, options: Options) -> Result<Self> {
+    pub fn in_memory(tables: HashMap<&str, Vec<RecordBatch>>, options: Options) -> Result<Self> {
         let mut engine = Self::start(options)?;
-        for table in TABLES {
-            let batches = tables.remove(table.name).unwrap_or_default();
-            let provider = MemTable::try_new(table.arrow(), vec![batches])
-                .map_err(|source| query_error(table.name, &source))?;
-            engine.register(OWN, table.name, Arc::new(provider))?;
-        }
+        engine.register_batches(OWN, tables)?;
         engine.register_macros(OWN)?;
         Ok(engine)
     }
@@ -144,17 +144,33 @@ impl Engine {
         self.relation(R::RELATION, params)?.read()
     }
 
+    /// A table, all of it; for tables that are small. One of an attached snapshot has its schema in front.
+    ///
+    /// # Errors
+    /// There is no such table, or it cannot be read.
+    pub fn table(&self, name: &str) -> Result<Rows> {
+        let run = async {
+            let frame = self.context.table(name).await?;
+            let schema = Arc::clone(frame.schema().inner());
+            Ok(Rows { schema, batches: frame.collect().await? })
+        };
+        self.runtime.block_on(run).map_err(|source| self.relation_failed(name, &source))
+    }
+
     /// The table that `R` reads, all of it, as typed rows; for tables that are small.
     ///
     /// # Errors
     /// The table cannot be read, or a column is not what `R` says.
     pub fn table_rows<R: Row>(&self) -> Result<Vec<R>> {
-        let run = async {
-            let frame = self.context.table(R::RELATION).await?;
-            let schema = Arc::clone(frame.schema().inner());
-            Ok(Rows { schema, batches: frame.collect().await? })
-        };
-        self.runtime.block_on(run).map_err(|source| self.relation_failed(R::RELATION, &source))?.read()
+        self.table(R::RELATION)?.read()
+    }
+
+    /// The parameters of a relation of `sql/`.
+    ///
+    /// # Errors
+    /// There is no such relation.
+    pub fn parameters(&self, name: &str) -> Result<&[Param]> {
+        Ok(&self.definition(name)?.0.params)
     }
 
     /// Columns of a relation of `sql/` or of a table, without running anything.
@@ -191,6 +207,9 @@ impl Engine {
             .with_repartition_file_scans(false);
         // The files lie sorted by device and event: a scan that keeps its order saves the sort before every window.
         config.options_mut().optimizer.prefer_existing_sort = true;
+        // What others are joined with is small: with a copy of it for every part, the large side stays in its order.
+        config.options_mut().optimizer.hash_join_single_partition_threshold = BROADCAST_BYTES;
+        config.options_mut().optimizer.hash_join_single_partition_threshold_rows = BROADCAST_ROWS;
         // A macro says in which order its rows come; the user of it need not repeat that.
         config.options_mut().sql_parser.enable_subquery_sort_elimination = false;
         // So that an error can say where in the query it is.

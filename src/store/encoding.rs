@@ -41,8 +41,11 @@ fn storage(table: &Table, column: &Column) -> Storage {
             | "alloc_time_us"
             | "free_time_us",
         ) => Storage::Delta,
-        // Nearly constant in traces, where a difference of zero costs no bits, and less time than a look into a dictionary.
-        ("traces", "device_id" | "pool_id_0" | "pool_id_1" | "is_workspace") => Storage::Delta,
+        // Nearly constant, where a difference of zero costs no bits, and less time than a look into a dictionary.
+        (
+            "traces" | "allocations",
+            "device_id" | "pool_id_0" | "pool_id_1" | "is_workspace" | "block_size_exact",
+        ) => Storage::Delta,
         ("call_stacks", "stack_hash" | "frames_json") => Storage::Plain,
         _ => Storage::Dictionary,
     }

@@ -24,6 +24,20 @@ const FILES: &[(&str, &str)] = sql_files![
     "_workspace_segments",
     "_pool_segments",
     "_pool_blocks",
+    "_event_scale",
+    "_memory_base",
+    "_event_changes",
+    "_sized_allocations",
+    "_rounding_excess",
+    "_residuals",
+    "_memory_slices",
+    "_notable_events",
+    "memory_timeline",
+    "memory_peaks",
+    "memory_marks",
+    "memory_curve",
+    "live_at",
+    "peak_contributors",
     "device_overview",
     "block_state_dist",
     "expansion_timeline",
@@ -31,6 +45,25 @@ const FILES: &[(&str, &str)] = sql_files![
     "recording",
     "field_presence",
     "table_counts",
+    "segment_fragmentation",
+    "device_fragmentation",
+    "pool_overview",
+    "free_blocks",
+    "internal_waste",
+    "pending_frees",
+    "_segment_events",
+    "_oom_events",
+    "segments_at",
+    "oom_context",
+    "oom_growth",
+    "oom_preceding",
+    "last_events",
+    "expansion_causes",
+    "expansion_cause_dist",
+    "settings_compare",
+    "device_compare",
+    "segment_compare",
+    "stack_compare",
 ];
 
 /// A relation of `sql/`.
@@ -48,6 +81,10 @@ pub struct SqlMacro {
     pub columns: Vec<ColumnDoc>,
     /// Whether SQLite can run it too.
     pub dialect: Dialect,
+    /// `@needs base`: compares with a second snapshot, and is there only while one is attached as `base`.
+    pub needs_base: bool,
+    /// `@kept`: a private view that is worked out once, because others use it again and again.
+    pub kept: bool,
     /// The statement, with `$name` where a parameter stands.
     pub body: &'static str,
 }
@@ -94,12 +131,15 @@ pub fn catalog() -> Result<Vec<SqlMacro>> {
 }
 
 /// Name and text of the views that a SQLite store gets, in the order to create them: the views, what they use, and the
-/// macros as views of the same name, as [`SqlMacro::unrestricted`] says.
+/// macros as views of the same name, as [`SqlMacro::unrestricted`] says. Those that need a second snapshot are not
+/// among them: a view of a database sees no other.
 ///
 /// # Errors
 /// As for [`catalog`].
 pub fn exported_views() -> Result<Vec<(String, String)>> {
-    let exported = catalog()?.into_iter().filter(|definition| definition.dialect == Dialect::Common);
+    let exported = catalog()?.into_iter();
+    let exported =
+        exported.filter(|definition| definition.dialect == Dialect::Common && !definition.needs_base);
     let view =
         |definition: SqlMacro| (definition.name.to_owned(), definition.bound(&definition.unrestricted()));
     Ok(exported.map(view).collect())
@@ -181,7 +221,7 @@ impl SqlMacro {
                 Piece::Text(verbatim) => text.push_str(verbatim),
                 Piece::Parameter(name) => match values.iter().find(|(known, _)| *known == name) {
                     // What DataFusion writes as LIMIT NULL.
-                    Some(("limit", Value::Null)) => text.push_str("-1"),
+                    Some((_, Value::Null)) if text.trim_end().ends_with("LIMIT") => text.push_str("-1"),
                     Some((_, value)) => text.push_str(&value.literal()),
                     None => {
                         let _infallible = write!(text, "${name}");
