@@ -10,6 +10,7 @@ mod frames;
 mod info;
 mod info_words;
 mod language;
+mod note_words;
 mod oom;
 mod outcome;
 mod overview;
