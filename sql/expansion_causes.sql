@@ -21,113 +21,101 @@
 -- @column free_before         BIGINT   Of them, bytes in no block.
 -- @column pending_before      BIGINT   Of them, bytes in blocks that were freed but waited for another stream.
 -- @column device_free_before  BIGINT   Bytes reserved but in no block just before, in all pools of the device.
-WITH changes AS (
+WITH running AS (
   SELECT
     device_id,
-    trace_index,
-    stream,
-    action,
-    CASE
-      WHEN action IN ('alloc', 'free_requested', 'free_completed')
-      THEN size + 511 - (size + 511) % 512
-      ELSE size
-    END AS size,
-    CASE
-      WHEN action IN ('alloc', 'free_requested', 'free_completed')
-      THEN CASE WHEN size <= 1048576 THEN 'small' ELSE 'large' END
-      WHEN action IN ('segment_alloc', 'segment_free')
-      THEN CASE WHEN size <= 2097152 THEN 'small' ELSE 'large' END
-      WHEN size % 20971520 = 0 THEN 'large'
-      ELSE 'small'
-    END AS segment_type
-  FROM traces
-  WHERE is_workspace = 0
-    AND size IS NOT NULL
-    AND action IN ('alloc', 'free_requested', 'free_completed', 'segment_alloc', 'segment_map',
-      'segment_free', 'segment_unmap')
-),
-deltas AS (
-  SELECT
-    device_id,
-    trace_index,
     stream,
     segment_type,
-    action,
-    size,
-    CASE WHEN action IN ('segment_alloc', 'segment_map') THEN 1 ELSE 0 END AS is_growth,
-    CASE
-      WHEN action IN ('segment_alloc', 'segment_map') THEN size
-      WHEN action IN ('segment_free', 'segment_unmap') THEN -size
-      ELSE 0
-    END AS reserved_change,
-    CASE action WHEN 'alloc' THEN size WHEN 'free_completed' THEN -size ELSE 0 END
-      AS active_change,
-    CASE action WHEN 'free_requested' THEN size WHEN 'free_completed' THEN -size ELSE 0 END
-      AS pending_change
-  FROM changes
-),
-running AS (
-  SELECT
-    device_id,
-    trace_index,
-    stream,
-    segment_type,
-    action,
-    size,
-    is_growth,
-    reserved_change,
-    active_change,
+    growth_number,
+    growth_index,
+    grown_bytes,
+    next_index,
+    alloc_index,
+    SUM(CASE WHEN growth_index IS NULL THEN 0 ELSE 1 END) OVER (
+      PARTITION BY device_id, stream, segment_type
+      ORDER BY growth_number
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS own_growth_number,
+    SUM(alloc_count) OVER (
+      PARTITION BY device_id, stream, segment_type
+      ORDER BY growth_number
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) - alloc_count AS allocs_before,
     SUM(reserved_change) OVER (
       PARTITION BY device_id, stream, segment_type
-      ORDER BY trace_index
+      ORDER BY growth_number
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS reserved_net,
+    ) - reserved_change AS reserved_net,
     SUM(active_change) OVER (
       PARTITION BY device_id, stream, segment_type
-      ORDER BY trace_index
+      ORDER BY growth_number
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS active_net,
+    ) - active_change AS active_net,
     SUM(pending_change) OVER (
       PARTITION BY device_id, stream, segment_type
-      ORDER BY trace_index
+      ORDER BY growth_number
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS pending_net,
-    SUM(reserved_change - active_change) OVER (
-      PARTITION BY device_id
-      ORDER BY trace_index
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS device_free_net,
-    SUM(CASE WHEN action = 'alloc' THEN 1 ELSE 0 END) OVER (
-      PARTITION BY device_id, stream, segment_type
-      ORDER BY trace_index
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS alloc_count,
-    LAG(is_growth) OVER (
-      PARTITION BY device_id, stream, segment_type
-      ORDER BY trace_index
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS follows_growth
-  FROM deltas
+    ) - pending_change AS pending_net
+  FROM _growth_spans
 ),
--- A request belongs to the growth before it: the same number of allocations were made before both.
-growths AS (
+device_spans AS (
+  SELECT
+    device_id,
+    growth_number,
+    SUM(reserved_change - active_change) AS free_change
+  FROM _growth_spans
+  GROUP BY device_id, growth_number
+),
+device_running AS (
+  SELECT
+    device_id,
+    growth_number,
+    SUM(free_change) OVER (
+      PARTITION BY device_id
+      ORDER BY growth_number
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) - free_change AS free_net
+  FROM device_spans
+),
+-- One growth with what came behind it in the same stream and kind, up to the next growth there.
+steps AS (
   SELECT
     device_id,
     stream,
     segment_type,
-    CASE WHEN action = 'alloc' THEN alloc_count - 1 ELSE alloc_count END AS alloc_number,
-    MIN(CASE WHEN is_growth = 1 THEN trace_index END) AS trace_index,
-    SUM(CASE WHEN is_growth = 1 THEN size ELSE 0 END) AS grown_bytes,
-    MAX(CASE WHEN action = 'alloc' THEN size END) AS requested,
-    MIN(CASE WHEN is_growth = 1 THEN reserved_net - reserved_change END) AS reserved_net,
-    MIN(CASE WHEN is_growth = 1 THEN reserved_net - reserved_change - active_net END) AS free_net,
-    MIN(CASE WHEN is_growth = 1 THEN pending_net END) AS pending_net,
-    MIN(CASE WHEN is_growth = 1 THEN device_free_net - reserved_change END) AS device_free_net
+    own_growth_number,
+    MIN(growth_number) AS growth_number,
+    MIN(growth_index) AS growth_index,
+    SUM(grown_bytes) AS grown_bytes,
+    MIN(allocs_before) AS allocs_before,
+    MIN(next_index) AS next_index,
+    MIN(alloc_index) AS alloc_index,
+    MIN(CASE WHEN growth_index IS NOT NULL THEN reserved_net END) AS reserved_net,
+    MIN(CASE WHEN growth_index IS NOT NULL THEN active_net END) AS active_net,
+    MIN(CASE WHEN growth_index IS NOT NULL THEN pending_net END) AS pending_net
   FROM running
-  WHERE is_growth = 1
-    OR (action = 'alloc' AND follows_growth = 1)
-  GROUP BY device_id, stream, segment_type,
-    CASE WHEN action = 'alloc' THEN alloc_count - 1 ELSE alloc_count END
+  WHERE own_growth_number > 0
+  GROUP BY device_id, stream, segment_type, own_growth_number
+),
+-- Growths without an allocation between them were made for one request: the allocation right
+-- behind the last.
+growths AS (
+  SELECT
+    s.device_id AS device_id,
+    s.stream AS stream,
+    s.segment_type AS segment_type,
+    MIN(s.growth_index) AS trace_index,
+    SUM(s.grown_bytes) AS grown_bytes,
+    MAX(CASE WHEN s.alloc_index = s.next_index THEN s.alloc_index END) AS alloc_index,
+    MIN(s.reserved_net) AS reserved_net,
+    MIN(s.reserved_net - s.active_net) AS free_net,
+    MIN(s.pending_net) AS pending_net,
+    MIN(v.free_net) AS device_free_net
+  FROM steps AS s
+  JOIN device_running AS v
+    ON v.device_id = s.device_id
+    AND v.growth_number = s.growth_number
+  GROUP BY s.device_id, s.stream, s.segment_type, s.allocs_before
 ),
 -- What was there before the first event: the final state minus all changes.
 net_changes AS (
@@ -138,7 +126,7 @@ net_changes AS (
     SUM(reserved_change) AS reserved_change,
     SUM(active_change) AS active_change,
     SUM(pending_change) AS pending_change
-  FROM deltas
+  FROM _growth_spans
   GROUP BY device_id, stream, segment_type
 ),
 final_sums AS (
@@ -195,7 +183,7 @@ levels AS (
     g.stream AS stream,
     g.segment_type AS segment_type,
     g.grown_bytes AS grown_bytes,
-    g.requested AS requested,
+    t.size + 511 - (t.size + 511) % 512 AS requested,
     b.reserved + g.reserved_net AS reserved_before,
     b.reserved - b.active + g.free_net AS free_before,
     b.pending + g.pending_net AS pending_before,
@@ -207,7 +195,9 @@ levels AS (
     AND b.segment_type = g.segment_type
   JOIN device_bases AS v
     ON v.device_id = g.device_id
-  WHERE g.trace_index IS NOT NULL
+  LEFT JOIN traces AS t
+    ON t.device_id = g.device_id
+    AND t.trace_index = g.alloc_index
 )
 SELECT
   l.device_id AS device_id,

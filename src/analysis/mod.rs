@@ -11,6 +11,7 @@ mod frames;
 mod info;
 mod info_words;
 mod language;
+mod note_words;
 mod oom;
 mod outcome;
 mod overview;

@@ -33,6 +33,9 @@ pub fn write_page(out: &mut dyn Write, page: &Page<'_>, lang: Lang) -> io::Resul
     if let Some(snapshot) = page.snapshot {
         heading(out, page.mode, snapshot, lang)?;
     }
+    if !page.findings.is_empty() {
+        writeln!(out)?;
+    }
     for finding in page.findings {
         let word = finding.severity.word();
         let mark = format!("[{}]", word.get(lang));
@@ -78,7 +81,7 @@ fn heading(out: &mut dyn Write, mode: &str, snapshot: &SnapshotFacts, lang: Lang
         ),
         format!("{} 条事件记录，{} 个调用栈", quantity::count(events), quantity::count(stacks)),
     );
-    writeln!(out, "{}\n", counts.get(lang))
+    writeln!(out, "{}", counts.get(lang))
 }
 
 /// Only what makes numbers wrong or incomplete is spelled out; the rest is a query away.
@@ -89,7 +92,7 @@ fn write_notes(out: &mut dyn Write, notes: &[ImportNote], lang: Lang) -> io::Res
         writeln!(out, "\n{}", title.get(lang))?;
     }
     for note in &losses {
-        writeln!(out, "  {} ({}): {}", note.name, quantity::count(note.value), note.doc)?;
+        writeln!(out, "  {} ({}): {}", note.name, quantity::count(note.value), note.meaning().get(lang))?;
     }
     Ok(())
 }

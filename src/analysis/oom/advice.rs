@@ -22,14 +22,8 @@ pub(super) fn of(cause: Cause, state: &State, is_npu: bool, is_expandable: Optio
         Cause::OutsidePool => vec![outside(is_npu, state)],
         Cause::MemoryLimit => vec![limit(is_npu, state)],
         Cause::RequestTooLarge => vec![request(state), batch()],
-        Cause::Capacity => {
-            let mut advice = vec![batch(), checkpoint()];
-            let split = state.pool_free_bytes.zip(state.requested);
-            if is_expandable != Some(true) && split.is_some_and(|(free, requested)| free >= requested / 2) {
-                advice.push(expand(variable, state));
-            }
-            advice
-        }
+        Cause::Capacity if is_expandable == Some(true) => vec![batch(), checkpoint()],
+        Cause::Capacity => vec![batch(), checkpoint(), not_enough(variable, state)],
         Cause::Unknown => vec![record(is_npu)],
     }
 }
@@ -52,6 +46,20 @@ fn expand(variable: &str, state: &State) -> Text {
             "设置 {variable}=expandable_segments:True：当时空闲 {free}，分散在 {} 个块中，最大的一块仅 {largest}。可扩展段按页增长，\
              整页空闲的内存可以归还并用于其他请求，不再被所在的 segment 限制",
             quantity::count(holes)
+        ),
+    )
+}
+
+/// Where no setting helps, the one that everybody tries first.
+fn not_enough(variable: &str, state: &State) -> Text {
+    let (free, driver) = (known(state.pool_free_bytes), known(state.device_free));
+    Text::new(
+        format!(
+            "{variable}=expandable_segments:True alone would not have been enough: all that was free in the pool ({free}) \
+             and in the driver ({driver}) together is less than was asked for"
+        ),
+        format!(
+            "仅设置 {variable}=expandable_segments:True 不足以解决：池内空闲（{free}）与驱动空闲（{driver}）之和仍小于请求"
         ),
     )
 }

@@ -34,6 +34,8 @@ pub(super) struct State {
     pub(super) unused_segment_bytes: Option<i64>,
     /// Bytes of NPU workspaces.
     pub(super) workspace_bytes: i64,
+    /// Whether segments are expandable: they grow by pages.
+    pub(super) is_expandable: bool,
     /// Bytes that neither the pool nor the driver's free memory accounts for, as far as the device is known.
     pub(super) outside_pool_bytes: Option<i64>,
 }
@@ -55,6 +57,7 @@ impl From<&OomContext> for State {
             other_stream_bytes: context.other_stream_bytes,
             unused_segment_bytes: context.unused_segment_bytes,
             workspace_bytes: context.workspace_bytes,
+            is_expandable: false,
             outside_pool_bytes: context.capacity_seen.zip(seen).map(|(most, seen)| most - seen),
         }
     }
@@ -102,12 +105,23 @@ pub(super) enum Cause {
 
 const MIB: i64 = 1 << 20;
 
-/// Bytes that the allocator asks the driver for to serve a request: whole segments.
-fn segment_size(requested: i64) -> i64 {
-    match requested {
-        ..=MIB => 2 * MIB,
-        ..10_485_760 => 20 * MIB,
-        large => large.saturating_add(2 * MIB - 1) / (2 * MIB) * (2 * MIB),
+impl State {
+    /// Bytes that the allocator asks the driver for to serve a request: a segment, or the pages that an expandable one
+    /// lacks if its last free block is the largest there is.
+    fn needed(&self, requested: i64) -> i64 {
+        let up_to = |size: i64, unit: i64| size.saturating_add(unit - 1) / unit * unit;
+        if self.is_expandable {
+            let page = if requested <= MIB { 2 * MIB } else { 20 * MIB };
+            let lacking = requested - self.largest_free_block.unwrap_or_default();
+            return up_to(lacking.max(1), page);
+        }
+        if requested <= MIB {
+            2 * MIB
+        } else if requested < 10 * MIB {
+            20 * MIB
+        } else {
+            up_to(requested, 2 * MIB)
+        }
     }
 }
 
@@ -131,7 +145,7 @@ impl Cause {
     pub(super) fn of(state: &State, thresholds: &Thresholds) -> Self {
         let Some(requested) = state.requested else { return Self::of_unknown_request(state, thresholds) };
         let driver = state.device_free.unwrap_or_default();
-        if driver >= segment_size(requested) {
+        if driver >= state.needed(requested) {
             return Self::MemoryLimit;
         }
         let (Some(reserved), Some(allocated), Some(free), Some(pending)) =
@@ -152,7 +166,7 @@ impl Cause {
             return Self::OtherStream;
         }
         // What the driver had left helps only where it makes up a segment together with pages of the pool.
-        if free >= requested || free > 0 && free + driver >= segment_size(requested) {
+        if free >= requested || free > 0 && free + driver >= state.needed(requested) {
             return Self::Fragmentation;
         }
         if free + driver + state.private_free_bytes.unwrap_or_default() >= requested {
@@ -275,9 +289,14 @@ mod tests {
 
     #[test]
     fn segments_have_the_sizes_that_the_allocator_asks_for() {
-        assert_eq!(segment_size(512), 2 * MIB);
-        assert_eq!(segment_size(MIB + 512), 20 * MIB);
-        assert_eq!(segment_size(10 * MIB), 10 * MIB);
-        assert_eq!(segment_size(11 * MIB), 12 * MIB);
+        let plain = State::default();
+        assert_eq!(plain.needed(512), 2 * MIB);
+        assert_eq!(plain.needed(MIB + 512), 20 * MIB);
+        assert_eq!(plain.needed(10 * MIB), 10 * MIB);
+        assert_eq!(plain.needed(11 * MIB), 12 * MIB);
+        // 61 MiB with 1 MiB at the end of what is mapped: three pages of 20 MiB.
+        let expandable = State { is_expandable: true, largest_free_block: Some(MIB), ..State::default() };
+        assert_eq!(expandable.needed(61 * MIB), 60 * MIB);
+        assert_eq!(expandable.needed(62 * MIB), 80 * MIB);
     }
 }

@@ -285,7 +285,8 @@ struct Failure {
 }
 
 impl Failure {
-    fn judge(event: Event, setup: &Setup, thresholds: &Thresholds) -> Self {
+    fn judge(mut event: Event, setup: &Setup, thresholds: &Thresholds) -> Self {
+        event.state.is_expandable = setup.is_expandable == Some(true);
         let cause = Cause::of(&event.state, thresholds);
         let advice = advice::of(cause, &event.state, setup.is_npu, setup.is_expandable);
         Self { event, cause, advice }

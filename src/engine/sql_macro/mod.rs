@@ -62,6 +62,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "oom_growth",
     "oom_preceding",
     "last_events",
+    "_growth_spans",
     "expansion_causes",
     "expansion_cause_dist",
     "settings_compare",
