@@ -32,8 +32,11 @@ pub(super) fn table(html: &mut Html<'_>, table: &TableFigure, id: &str, registry
     html.words("caption", &[("id", id)], &table.title);
     html.open("thead", &[]);
     html.open("tr", &[]);
-    let is_number =
-        |place: usize| table.rows.iter().any(|row| matches!(row.get(place), Some(Cell::Quantity(_) | Cell::Link(_, Target::Event { .. }))));
+    let is_number = |place: usize| {
+        table.rows.iter().any(|row| {
+            matches!(row.get(place), Some(Cell::Quantity(_) | Cell::Link(_, Target::Event { .. })))
+        })
+    };
     for (place, heading) in table.headings.iter().enumerate() {
         let class = if is_number(place) { "number" } else { "name" };
         html.words("th", &[("scope", "col"), ("class", class)], heading);
@@ -161,7 +164,13 @@ pub(super) fn chart(
 /// The numbers of a chart that no table of its section has, for those who read or tab rather than look and click.
 fn rows(chart: &Chart, title: &Text) -> Option<TableFigure> {
     let Chart::Stacks(stacks) = chart else { return None };
-    let headings = [("call stack", "调用栈"), ("bytes", "字节"), ("share", "占比"), ("requested", "请求"), ("blocks", "块数")];
+    let headings = [
+        ("call stack", "调用栈"),
+        ("bytes", "字节"),
+        ("share", "占比"),
+        ("requested", "请求"),
+        ("blocks", "块数"),
+    ];
     let row = |name: Cell, bytes: i64, requested: Option<i64>, count: Option<i64>| {
         vec![
             name,

@@ -301,13 +301,13 @@ fn reading(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings) {
         html.open("dl", &[("class", "source")]);
         for (key, value) in [
             ("reading.format", snapshot.format()),
-            ("reading.container", snapshot.container().to_owned()),
-            ("reading.producer", snapshot.producer().to_owned()),
-            ("reading.sha256", snapshot.sha256().to_owned()),
-            ("reading.version", format!("npusnap {}", snapshot.npusnap_version())),
+            ("reading.container", Text::same(snapshot.container())),
+            ("reading.producer", Text::same(snapshot.producer())),
+            ("reading.sha256", Text::same(snapshot.sha256())),
+            ("reading.version", Text::same(format!("npusnap {}", snapshot.npusnap_version()))),
         ] {
             html.words("dt", &[], &strings.get(key));
-            html.element("dd", &[], &value);
+            html.words("dd", &[], &value);
         }
         html.close("dl");
     }

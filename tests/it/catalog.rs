@@ -4,12 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::process::{Command, Output};
 
+use npusnap::analysis::chart;
 use npusnap::analysis::{
     Contributor, CounterChange, Device, DeviceFragmentation, DeviceOverview, ExpansionCause, FactPair,
     FieldPresence, FreeBlocks, ImportNote, LastEvent, Mark, OomContext, OomGrowth, OomPreceding, Peak, Point,
     PoolOverview, Recording, SegmentChange, SegmentFragmentation, StackChange, TableCount,
 };
-use npusnap::analysis::chart;
 use npusnap::engine::{self, BASE, Dialect, Engine, Options, SqlMacro};
 use npusnap::schema::TABLES;
 

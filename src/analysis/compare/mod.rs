@@ -148,7 +148,10 @@ fn overlay(engine: &Engine, device_index: i64, names: [String; 2]) -> Result<Opt
     Ok(Some(ChartFigure {
         name: "compare",
         device: Some(device_index),
-        title: Text::new("Allocated memory of both over their recordings", "两份快照的已分配内存随记录进度的变化"),
+        title: Text::new(
+            "Allocated memory of both over their recordings",
+            "两份快照的已分配内存随记录进度的变化",
+        ),
         chart: Chart::Overlay(chart),
     }))
 }
