@@ -5,7 +5,7 @@
 -- enough), `pending_free` (enough with what waited for another stream), `other_pool` (enough was free, but for another
 -- stream or kind, or in a private pool), `full` (not enough was free anywhere). Segments that were mapped in several
 -- steps for one request are one row. Kinds of segment events are told by their size: 2 MiB, or for mapped ranges no
--- multiple of 20 MiB, is small. Blocks count with the rounded size of their request.
+-- multiple of 20 MiB, is small.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
@@ -21,113 +21,50 @@
 -- @column free_before         BIGINT   Of them, bytes in no block.
 -- @column pending_before      BIGINT   Of them, bytes in blocks that were freed but waited for another stream.
 -- @column device_free_before  BIGINT   Bytes reserved but in no block just before, in all pools of the device.
-WITH changes AS (
+WITH running AS (
   SELECT
     device_id,
-    trace_index,
-    stream,
-    action,
-    CASE
-      WHEN action IN ('alloc', 'free_requested', 'free_completed')
-      THEN size + 511 - (size + 511) % 512
-      ELSE size
-    END AS size,
-    CASE
-      WHEN action IN ('alloc', 'free_requested', 'free_completed')
-      THEN CASE WHEN size <= 1048576 THEN 'small' ELSE 'large' END
-      WHEN action IN ('segment_alloc', 'segment_free')
-      THEN CASE WHEN size <= 2097152 THEN 'small' ELSE 'large' END
-      WHEN size % 20971520 = 0 THEN 'large'
-      ELSE 'small'
-    END AS segment_type
-  FROM traces
-  WHERE is_workspace = 0
-    AND size IS NOT NULL
-    AND action IN ('alloc', 'free_requested', 'free_completed', 'segment_alloc', 'segment_map',
-      'segment_free', 'segment_unmap')
-),
-deltas AS (
-  SELECT
-    device_id,
-    trace_index,
+    span,
     stream,
     segment_type,
-    action,
-    size,
-    CASE WHEN action IN ('segment_alloc', 'segment_map') THEN 1 ELSE 0 END AS is_growth,
-    CASE
-      WHEN action IN ('segment_alloc', 'segment_map') THEN size
-      WHEN action IN ('segment_free', 'segment_unmap') THEN -size
-      ELSE 0
-    END AS reserved_change,
-    CASE action WHEN 'alloc' THEN size WHEN 'free_completed' THEN -size ELSE 0 END
-      AS active_change,
-    CASE action WHEN 'free_requested' THEN size WHEN 'free_completed' THEN -size ELSE 0 END
-      AS pending_change
-  FROM changes
-),
-running AS (
-  SELECT
-    device_id,
     trace_index,
-    stream,
-    segment_type,
-    action,
-    size,
-    is_growth,
-    reserved_change,
-    active_change,
+    grown_bytes,
+    requested,
     SUM(reserved_change) OVER (
       PARTITION BY device_id, stream, segment_type
-      ORDER BY trace_index
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ORDER BY span
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS reserved_net,
     SUM(active_change) OVER (
       PARTITION BY device_id, stream, segment_type
-      ORDER BY trace_index
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ORDER BY span
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS active_net,
     SUM(pending_change) OVER (
       PARTITION BY device_id, stream, segment_type
-      ORDER BY trace_index
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS pending_net,
-    SUM(reserved_change - active_change) OVER (
-      PARTITION BY device_id
-      ORDER BY trace_index
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS device_free_net,
-    SUM(CASE WHEN action = 'alloc' THEN 1 ELSE 0 END) OVER (
-      PARTITION BY device_id, stream, segment_type
-      ORDER BY trace_index
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS alloc_count,
-    LAG(is_growth) OVER (
-      PARTITION BY device_id, stream, segment_type
-      ORDER BY trace_index
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS follows_growth
-  FROM deltas
+      ORDER BY span
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS pending_net
+  FROM _growth_spans
 ),
--- A request belongs to the growth before it: the same number of allocations were made before both.
-growths AS (
+device_spans AS (
   SELECT
     device_id,
-    stream,
-    segment_type,
-    CASE WHEN action = 'alloc' THEN alloc_count - 1 ELSE alloc_count END AS alloc_number,
-    MIN(CASE WHEN is_growth = 1 THEN trace_index END) AS trace_index,
-    SUM(CASE WHEN is_growth = 1 THEN size ELSE 0 END) AS grown_bytes,
-    MAX(CASE WHEN action = 'alloc' THEN size END) AS requested,
-    MIN(CASE WHEN is_growth = 1 THEN reserved_net - reserved_change END) AS reserved_net,
-    MIN(CASE WHEN is_growth = 1 THEN reserved_net - reserved_change - active_net END) AS free_net,
-    MIN(CASE WHEN is_growth = 1 THEN pending_net END) AS pending_net,
-    MIN(CASE WHEN is_growth = 1 THEN device_free_net - reserved_change END) AS device_free_net
-  FROM running
-  WHERE is_growth = 1
-    OR (action = 'alloc' AND follows_growth = 1)
-  GROUP BY device_id, stream, segment_type,
-    CASE WHEN action = 'alloc' THEN alloc_count - 1 ELSE alloc_count END
+    span,
+    SUM(reserved_change - active_change) AS free_change
+  FROM _growth_spans
+  GROUP BY device_id, span
+),
+device_running AS (
+  SELECT
+    device_id,
+    span,
+    SUM(free_change) OVER (
+      PARTITION BY device_id
+      ORDER BY span
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS free_net
+  FROM device_spans
 ),
 -- What was there before the first event: the final state minus all changes.
 net_changes AS (
@@ -138,7 +75,7 @@ net_changes AS (
     SUM(reserved_change) AS reserved_change,
     SUM(active_change) AS active_change,
     SUM(pending_change) AS pending_change
-  FROM deltas
+  FROM _growth_spans
   GROUP BY device_id, stream, segment_type
 ),
 final_sums AS (
@@ -149,7 +86,7 @@ final_sums AS (
     SUM(total_size) AS reserved,
     SUM(allocated_size + pending_free_bytes) AS active,
     SUM(pending_free_bytes) AS pending
-  FROM segment_fragmentation
+  FROM _segment_fragmentation
   GROUP BY device_id, stream, segment_type
 ),
 bases AS (
@@ -166,48 +103,85 @@ bases AS (
     AND f.stream = n.stream
     AND f.segment_type = n.segment_type
 ),
-device_changes AS (
-  SELECT
-    device_id,
-    SUM(reserved_change - active_change) AS free_change
-  FROM net_changes
-  GROUP BY device_id
-),
 device_finals AS (
   SELECT
     device_id,
-    SUM(reserved - active) AS free_bytes
-  FROM final_sums
+    SUM(total_size - allocated_size - pending_free_bytes) AS free_bytes
+  FROM _segment_fragmentation
   GROUP BY device_id
 ),
 device_bases AS (
   SELECT
-    n.device_id AS device_id,
-    COALESCE(f.free_bytes, 0) - n.free_change AS free_bytes
-  FROM device_changes AS n
+    s.device_id AS device_id,
+    COALESCE(MAX(f.free_bytes), 0) - SUM(s.free_change) AS free_bytes
+  FROM device_spans AS s
   LEFT JOIN device_finals AS f
-    ON f.device_id = n.device_id
+    ON f.device_id = s.device_id
+  GROUP BY s.device_id
+),
+growths AS (
+  SELECT
+    r.device_id AS device_id,
+    r.stream AS stream,
+    r.segment_type AS segment_type,
+    r.trace_index AS trace_index,
+    r.grown_bytes AS grown_bytes,
+    r.requested AS requested,
+    b.reserved + COALESCE(r.reserved_net, 0) AS reserved_before,
+    b.reserved - b.active + COALESCE(r.reserved_net, 0) - COALESCE(r.active_net, 0) AS free_before,
+    b.pending + COALESCE(r.pending_net, 0) AS pending_before,
+    v.free_bytes + COALESCE(w.free_net, 0) AS device_free_before,
+    LAG(r.trace_index) OVER (
+      PARTITION BY r.device_id, r.stream, r.segment_type
+      ORDER BY r.span
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS last_index
+  FROM running AS r
+  JOIN bases AS b
+    ON b.device_id = r.device_id
+    AND b.stream = r.stream
+    AND b.segment_type = r.segment_type
+  JOIN device_bases AS v
+    ON v.device_id = r.device_id
+  JOIN device_running AS w
+    ON w.device_id = r.device_id
+    AND w.span = r.span
+  WHERE r.trace_index IS NOT NULL
+),
+-- Mappings for one request follow each other without anything between.
+numbered AS (
+  SELECT
+    device_id,
+    stream,
+    segment_type,
+    trace_index,
+    grown_bytes,
+    requested,
+    reserved_before,
+    free_before,
+    pending_before,
+    device_free_before,
+    SUM(CASE WHEN trace_index = last_index + 1 THEN 0 ELSE 1 END) OVER (
+      PARTITION BY device_id, stream, segment_type
+      ORDER BY trace_index
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS request_number
+  FROM growths
 ),
 levels AS (
   SELECT
-    g.device_id AS device_id,
-    g.trace_index AS trace_index,
-    g.stream AS stream,
-    g.segment_type AS segment_type,
-    g.grown_bytes AS grown_bytes,
-    g.requested AS requested,
-    b.reserved + g.reserved_net AS reserved_before,
-    b.reserved - b.active + g.free_net AS free_before,
-    b.pending + g.pending_net AS pending_before,
-    v.free_bytes + g.device_free_net AS device_free_before
-  FROM growths AS g
-  JOIN bases AS b
-    ON b.device_id = g.device_id
-    AND b.stream = g.stream
-    AND b.segment_type = g.segment_type
-  JOIN device_bases AS v
-    ON v.device_id = g.device_id
-  WHERE g.trace_index IS NOT NULL
+    device_id,
+    stream,
+    segment_type,
+    MIN(trace_index) AS trace_index,
+    SUM(grown_bytes) AS grown_bytes,
+    MAX(requested) AS requested,
+    MIN(reserved_before) AS reserved_before,
+    MIN(free_before) AS free_before,
+    MIN(pending_before) AS pending_before,
+    MIN(device_free_before) AS device_free_before
+  FROM numbered
+  GROUP BY device_id, stream, segment_type, request_number
 )
 SELECT
   l.device_id AS device_id,

@@ -45,6 +45,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "recording",
     "field_presence",
     "table_counts",
+    "_segment_fragmentation",
     "segment_fragmentation",
     "device_fragmentation",
     "pool_overview",
@@ -58,12 +59,14 @@ const FILES: &[(&str, &str)] = sql_files![
     "oom_growth",
     "oom_preceding",
     "last_events",
+    "_growth_spans",
     "expansion_causes",
     "expansion_cause_dist",
     "settings_compare",
     "device_compare",
     "segment_compare",
     "stack_compare",
+    "timeline_compare",
 ];
 
 /// A relation of `sql/`.
