@@ -45,6 +45,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "recording",
     "field_presence",
     "table_counts",
+    "_segment_fragmentation",
     "segment_fragmentation",
     "device_fragmentation",
     "pool_overview",
@@ -65,6 +66,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "device_compare",
     "segment_compare",
     "stack_compare",
+    "timeline_compare",
 ];
 
 /// A relation of `sql/`.
