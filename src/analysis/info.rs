@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::facts::SnapshotFacts;
 use super::info_words::{Field, advice, history};
-use super::language::Text;
+use super::language::{Lang, Text};
 use super::outcome::{Cell, Figure, Quantity, TableFigure};
 use crate::engine::{Engine, row};
 use crate::error::Result;
@@ -230,8 +230,8 @@ impl Info {
         if let Some(snapshot) = &self.snapshot {
             let (container, format) = (snapshot.container(), snapshot.format());
             figures.push(Figure::Note(Text::new(
-                format!("Container {container}; format {format}"),
-                format!("容器 {container}；格式 {format}"),
+                format!("Container {container}; format {}", format.get(Lang::En)),
+                format!("容器 {container}；格式 {}", format.get(Lang::Zh)),
             )));
         }
         figures.push(Figure::Table(self.recording_table()));
