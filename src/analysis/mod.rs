@@ -1,6 +1,7 @@
 //! Small relations become judged, typed results. SQL measures, this layer judges, the renderers show.
 
 mod all;
+pub mod chart;
 mod compare;
 mod devices;
 mod downsample;
@@ -26,10 +27,10 @@ pub use facts::{ImportNote, SnapshotFacts};
 pub use fragment::{
     DeviceFragmentation, ExpansionCause, Fragment, FreeBlocks, PoolOverview, SegmentFragmentation,
 };
-pub use info::{FieldPresence, History, Info, Recording, TableCount};
+pub use info::{FieldPresence, Gap, History, Info, Recording, TableCount};
 pub use language::{Lang, Text};
 pub use oom::{LastEvent, Oom, OomContext, OomEvent, OomGrowth, OomPreceding};
-pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure};
+pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure, Target};
 pub use overview::{DeviceOverview, Overview};
 pub use peak::{COUNTERS, Contributor, Mark, Peak, PeakAnalysis, Point};
 pub use scope::Scope;

@@ -8,6 +8,7 @@ mod interrupt;
 mod progress;
 mod prompt;
 mod query;
+mod report;
 mod synth;
 
 use std::ffi::OsString;

@@ -4,10 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::process::{Command, Output};
 
+use npusnap::analysis::chart;
 use npusnap::analysis::{
     Contributor, CounterChange, Device, DeviceFragmentation, DeviceOverview, ExpansionCause, FactPair,
-    FieldPresence, FreeBlocks, ImportNote, LastEvent, Mark, OomContext, OomEvent, OomGrowth, OomPreceding, Peak, Point,
-    PoolOverview, Recording, SegmentChange, SegmentFragmentation, StackChange, TableCount, TimelineStep,
+    FieldPresence, FreeBlocks, ImportNote, LastEvent, Mark, OomContext, OomEvent, OomGrowth, OomPreceding,
+    Peak, Point, PoolOverview, Recording, SegmentChange, SegmentFragmentation, StackChange, TableCount,
+    TimelineStep,
 };
 use npusnap::engine::{self, BASE, Dialect, Engine, Options, SqlMacro};
 use npusnap::schema::TABLES;
@@ -195,6 +197,11 @@ fn typed_rows_have_the_columns_that_relations_have() {
     engine.contract::<Contributor>().unwrap();
     engine.contract::<Point>().unwrap();
     engine.contract::<Mark>().unwrap();
+    engine.contract::<chart::GrowthRow>().unwrap();
+    engine.contract::<chart::HeldRow>().unwrap();
+    engine.contract::<chart::LayoutRow>().unwrap();
+    engine.contract::<chart::MomentRow>().unwrap();
+    engine.contract::<chart::StackRow>().unwrap();
 }
 
 fn npusnap(arguments: &[&str]) -> Output {

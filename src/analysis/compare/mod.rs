@@ -8,14 +8,15 @@ mod settings;
 
 use serde_json::{Map, Value, json};
 
+use super::chart::{Chart, ChartFigure, Counter, Overlay};
 use super::facts::SnapshotFacts;
 use super::frames::frames;
-use super::language::Lang;
+use super::language::{Lang, Text};
 use super::outcome::{Figure, Finding, Outcome};
-use super::peak::COUNTERS;
+use super::peak::{COUNTERS, Point};
 use super::thresholds::Thresholds;
 use super::{Analysis, Scope};
-use crate::engine::{BASE, Engine, row};
+use crate::engine::{BASE, Engine, Row as _, row};
 use crate::error::Result;
 use crate::quantity;
 
@@ -177,6 +178,27 @@ impl Analysis for Compare {
     }
 }
 
+/// Allocated memory of a device in both snapshots; none where one of them has no history.
+fn overlay(engine: &Engine, device_index: i64, names: [String; 2]) -> Result<Option<ChartFigure>> {
+    let params = [("device", device_index.into())];
+    let a: Vec<Point> = engine.relation(Point::RELATION, &params)?.read()?;
+    let b: Vec<Point> = engine.relation(&format!("{BASE}.{}", Point::RELATION), &params)?.read()?;
+    if a.is_empty() || b.is_empty() {
+        return Ok(None);
+    }
+    let levels = |points: &[Point]| points.iter().map(Point::level).collect();
+    let chart = Overlay { counter: Counter::Allocated, names, a: levels(&a), b: levels(&b) };
+    Ok(Some(ChartFigure {
+        name: "compare",
+        device: Some(device_index),
+        title: Text::new(
+            "Allocated memory of both over their recordings",
+            "两份快照的已分配内存随记录进度的变化",
+        ),
+        chart: Chart::Overlay(chart),
+    }))
+}
+
 /// Both snapshots and what differs.
 #[derive(Debug)]
 struct CompareOutcome {
@@ -299,5 +321,16 @@ impl Outcome for CompareOutcome {
 
     fn figures(&self) -> Vec<Figure> {
         figures::all(self)
+    }
+
+    fn charts(&self, engine: &Engine) -> Result<Vec<ChartFigure>> {
+        let name = |facts: &Option<SnapshotFacts>| {
+            facts.as_ref().map_or_else(String::new, |facts| facts.source_name().to_owned())
+        };
+        let mut charts = Vec::new();
+        for device in self.device_indexes().into_iter().filter(|index| *index >= 0) {
+            charts.extend(overlay(engine, device, [name(&self.a), name(&self.b)])?);
+        }
+        Ok(charts)
     }
 }

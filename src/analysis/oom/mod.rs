@@ -7,9 +7,11 @@ mod advice;
 mod cause;
 mod figures;
 mod findings;
+mod sequence;
 
 use serde_json::{Value, json};
 
+use super::chart::ChartFigure;
 use super::facts::SnapshotFacts;
 use super::fragment::DeviceFragmentation;
 use super::frames::{frames, place};
@@ -375,5 +377,9 @@ impl Outcome for OomOutcome {
 
     fn figures(&self) -> Vec<Figure> {
         figures::all(self)
+    }
+
+    fn charts(&self, _engine: &Engine) -> Result<Vec<ChartFigure>> {
+        Ok(sequence::charts(&self.events))
     }
 }
