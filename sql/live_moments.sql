@@ -17,7 +17,10 @@ WITH spans AS (
   SELECT
     device_id,
     MIN(trace_index) AS first_index,
-    CASE WHEN MAX(trace_index) > MIN(trace_index) THEN MAX(trace_index) - MIN(trace_index) ELSE 1 END
+    CASE
+      WHEN MAX(trace_index) > MIN(trace_index) THEN MAX(trace_index) - MIN(trace_index)
+      ELSE 1
+    END
       AS length
   FROM traces
   WHERE is_workspace = 0
