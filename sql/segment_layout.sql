@@ -61,7 +61,8 @@ placed AS (
     ON b.segment_id = r.segment_id
   WHERE ($limit IS NULL OR r.segment_rank <= $limit)
 ),
--- A large block is a group of its own, by its id; small ones share the group of their thousandth, numbered below 0.
+-- A large block is a group of its own, by its id; small ones share the group of their
+-- thousandth, numbered below 0.
 grouped AS (
   SELECT
     segment_id,

@@ -20,7 +20,7 @@ mod scope;
 mod thresholds;
 
 pub use all::All;
-pub use compare::{Compare, CounterChange, FactPair, SegmentChange, StackChange};
+pub use compare::{Compare, CounterChange, FactPair, SegmentChange, StackChange, TimelineStep};
 pub use devices::Device;
 pub use downsample::extremes;
 pub use facts::{ImportNote, SnapshotFacts};
@@ -29,7 +29,7 @@ pub use fragment::{
 };
 pub use info::{FieldPresence, Gap, History, Info, Recording, TableCount};
 pub use language::{Lang, Text};
-pub use oom::{LastEvent, Oom, OomContext, OomGrowth, OomPreceding};
+pub use oom::{LastEvent, Oom, OomContext, OomEvent, OomGrowth, OomPreceding};
 pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure, Target};
 pub use overview::{DeviceOverview, Overview};
 pub use peak::{COUNTERS, Contributor, Mark, Peak, PeakAnalysis, Point};

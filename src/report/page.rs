@@ -323,7 +323,7 @@ fn reading(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings) {
             html.text(" ");
             html.element("b", &[], &quantity::count(note.value));
             html.text(" ");
-            html.text(&note.doc);
+            html.both(&note.meaning());
             html.close("li");
         }
         html.close("ul");

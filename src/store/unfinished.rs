@@ -90,6 +90,7 @@ mod tests {
         assert_eq!(listed(), 3);
         let target = dir.path().join("target");
         place.settle(|| fs::rename(placed.path(), &target)).unwrap();
+        drop(place);
         drop((given_up, place_given_up));
         assert_eq!(
             *list().iter().filter(|path| path.starts_with(dir.path())).next().unwrap(),

@@ -7,8 +7,9 @@ use std::process::{Command, Output};
 use npusnap::analysis::chart;
 use npusnap::analysis::{
     Contributor, CounterChange, Device, DeviceFragmentation, DeviceOverview, ExpansionCause, FactPair,
-    FieldPresence, FreeBlocks, ImportNote, LastEvent, Mark, OomContext, OomGrowth, OomPreceding, Peak, Point,
-    PoolOverview, Recording, SegmentChange, SegmentFragmentation, StackChange, TableCount,
+    FieldPresence, FreeBlocks, ImportNote, LastEvent, Mark, OomContext, OomEvent, OomGrowth, OomPreceding,
+    Peak, Point, PoolOverview, Recording, SegmentChange, SegmentFragmentation, StackChange, TableCount,
+    TimelineStep,
 };
 use npusnap::engine::{self, BASE, Dialect, Engine, Options, SqlMacro};
 use npusnap::schema::TABLES;
@@ -180,12 +181,14 @@ fn typed_rows_have_the_columns_that_relations_have() {
     engine.contract::<Device>().unwrap();
     engine.contract::<LastEvent>().unwrap();
     engine.contract::<OomContext>().unwrap();
+    engine.contract::<OomEvent>().unwrap();
     engine.contract::<OomGrowth>().unwrap();
     engine.contract::<OomPreceding>().unwrap();
     engine.contract::<PoolOverview>().unwrap();
     engine.contract::<SegmentChange>().unwrap();
     engine.contract::<SegmentFragmentation>().unwrap();
     engine.contract::<StackChange>().unwrap();
+    engine.contract::<TimelineStep>().unwrap();
     engine.contract::<ImportNote>().unwrap();
     engine.contract::<TableCount>().unwrap();
     engine.contract::<FieldPresence>().unwrap();

@@ -40,6 +40,11 @@ const FILES: &[(&str, &str)] = sql_files![
     "live_at",
     "live_moments",
     "peak_contributors",
+    "_transient_levels",
+    "_step_ends",
+    "step_boundaries",
+    "_growth_samples",
+    "stack_growth",
     "device_overview",
     "block_state_dist",
     "expansion_timeline",
@@ -49,6 +54,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "recording",
     "field_presence",
     "table_counts",
+    "_segment_fragmentation",
     "segment_fragmentation",
     "device_fragmentation",
     "pool_overview",
@@ -69,6 +75,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "device_compare",
     "segment_compare",
     "stack_compare",
+    "timeline_compare",
 ];
 
 /// A relation of `sql/`.
