@@ -1,18 +1,26 @@
 //! Small relations become judged, typed results. SQL measures, this layer judges, the renderers show.
 
+mod devices;
+mod downsample;
 mod facts;
+mod frames;
 mod info;
 mod info_words;
 mod language;
 mod outcome;
 mod overview;
+mod peak;
 mod thresholds;
 
+pub use devices::Device;
+pub use downsample::extremes;
 pub use facts::{ImportNote, SnapshotFacts};
+pub use frames::{frames, place};
 pub use info::{FieldPresence, History, Info, Recording, TableCount};
 pub use language::{Lang, Text};
 pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure};
 pub use overview::{DeviceOverview, Overview};
+pub use peak::{COUNTERS, Contributor, Mark, Peak, PeakAnalysis, Point};
 pub use thresholds::{Thresholds, judge};
 
 use crate::engine::Engine;
@@ -37,4 +45,4 @@ pub trait Analysis: Sync {
 }
 
 /// Every analysis, in the order `--mode all` would run them.
-pub const ANALYSES: &[&dyn Analysis] = &[&Overview];
+pub const ANALYSES: &[&dyn Analysis] = &[&Overview, &PeakAnalysis];

@@ -1,5 +1,6 @@
 //! The tables and macros of a snapshot under their names: the snapshot's own bare, another's with its schema in front.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
@@ -11,6 +12,7 @@ use datafusion::prelude::ParquetReadOptions;
 
 use super::Engine;
 use super::explain::query_error;
+use super::kept::Kept;
 use super::sql_macro::catalog;
 use super::table_function::{self, TableFunction};
 use crate::error::{Error, Result};
@@ -83,7 +85,12 @@ impl Engine {
             let plan = self.runtime.block_on(state.create_logical_plan(definition.body)).map_err(failed)?;
             let view =
                 table_function::bind(&plan, &definition, &definition.unrestricted()).map_err(failed)?;
-            self.register(schema, name, Arc::new(ViewTable::new(view, Some(definition.body.to_owned()))))?;
+            let provider: Arc<dyn TableProvider> = if definition.kept {
+                Arc::new(Kept::new(view))
+            } else {
+                Arc::new(ViewTable::new(view, Some(definition.body.to_owned())))
+            };
+            self.register(schema, name, provider)?;
             let function: Arc<dyn TableFunctionImpl> =
                 Arc::new(TableFunction::new(definition.clone(), plan.clone()));
             let called = qualified(schema, name);
@@ -112,7 +119,8 @@ pub(super) fn qualified(schema: &str, name: &str) -> String {
     if schema == OWN { name.to_owned() } else { format!("{schema}.{name}") }
 }
 
-/// The table's schema with text as views into the file's pages, which filters on it need not copy.
+/// The table's schema with text as views into the file's pages, which filters on it need not copy; and without the docs
+/// that the file's columns carry, over which the planner stumbles where a UNION brings columns with different ones together.
 fn view_schema(table: &Table) -> Schema {
     let fields: Vec<Field> = table
         .arrow()
@@ -122,6 +130,7 @@ fn view_schema(table: &Table) -> Schema {
             DataType::Utf8 => field.as_ref().clone().with_data_type(DataType::Utf8View),
             _ => field.as_ref().clone(),
         })
+        .map(|field| field.with_metadata(HashMap::new()))
         .collect();
     Schema::new(fields)
 }

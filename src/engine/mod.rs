@@ -6,6 +6,7 @@
 mod attach;
 mod doc;
 mod explain;
+mod kept;
 mod memory;
 mod names;
 mod query;
@@ -70,6 +71,11 @@ const MERGE_BYTES: usize = 10 << 20;
 /// Rows of a batch, where there is memory enough; and fewest, where there is not.
 const BATCH_ROWS: usize = 8192;
 const FEWEST_ROWS: usize = 256;
+
+/// The small side of a join goes whole to every part of the large one, up to this many bytes; or rows, where the bytes are
+/// not known.
+const BROADCAST_BYTES: usize = 64 << 20;
+const BROADCAST_ROWS: usize = 1 << 20;
 
 /// Bytes that a row may well have.
 const ROW_BYTES: usize = 1024;
@@ -185,6 +191,9 @@ impl Engine {
             .with_repartition_file_scans(false);
         // The files lie sorted by device and event: a scan that keeps its order saves the sort before every window.
         config.options_mut().optimizer.prefer_existing_sort = true;
+        // What others are joined with is small: with a copy of it for every part, the large side stays in its order.
+        config.options_mut().optimizer.hash_join_single_partition_threshold = BROADCAST_BYTES;
+        config.options_mut().optimizer.hash_join_single_partition_threshold_rows = BROADCAST_ROWS;
         // A macro says in which order its rows come; the user of it need not repeat that.
         config.options_mut().sql_parser.enable_subquery_sort_elimination = false;
         // So that an error can say where in the query it is.

@@ -1,4 +1,4 @@
-//! The comment at the top of a file of `sql/`: summary, doc, `@param`, `@column`, `@engine`.
+//! The comment at the top of a file of `sql/`: summary, doc, `@param`, `@column`, `@engine`, `@kept`.
 //!
 //! A line without a tag goes on with what stands above it.
 
@@ -23,6 +23,7 @@ impl SqlMacro {
             params: Vec::new(),
             columns: Vec::new(),
             dialect: Dialect::Common,
+            kept: false,
             body: body.trim(),
         };
         for line in lines {
@@ -42,6 +43,7 @@ impl SqlMacro {
                         .ok_or_else(|| broken(format!("`@{tag}` is no `name TYPE  doc`")))?,
                 ),
                 "engine" if rest == "datafusion" => parsed.dialect = Dialect::DataFusion,
+                "kept" if rest.is_empty() => parsed.kept = true,
                 _ => return Err(broken(format!("unknown tag `@{tag}`"))),
             }
         }

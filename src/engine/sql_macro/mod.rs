@@ -24,6 +24,20 @@ const FILES: &[(&str, &str)] = sql_files![
     "_workspace_segments",
     "_pool_segments",
     "_pool_blocks",
+    "_event_scale",
+    "_memory_base",
+    "_event_changes",
+    "_sized_allocations",
+    "_rounding_excess",
+    "_residuals",
+    "_memory_slices",
+    "_notable_events",
+    "memory_timeline",
+    "memory_peaks",
+    "memory_marks",
+    "memory_curve",
+    "live_at",
+    "peak_contributors",
     "device_overview",
     "block_state_dist",
     "expansion_timeline",
@@ -48,6 +62,8 @@ pub struct SqlMacro {
     pub columns: Vec<ColumnDoc>,
     /// Whether SQLite can run it too.
     pub dialect: Dialect,
+    /// `@kept`: a private view that is worked out once, because others use it again and again.
+    pub kept: bool,
     /// The statement, with `$name` where a parameter stands.
     pub body: &'static str,
 }
@@ -181,7 +197,7 @@ impl SqlMacro {
                 Piece::Text(verbatim) => text.push_str(verbatim),
                 Piece::Parameter(name) => match values.iter().find(|(known, _)| *known == name) {
                     // What DataFusion writes as LIMIT NULL.
-                    Some(("limit", Value::Null)) => text.push_str("-1"),
+                    Some((_, Value::Null)) if text.trim_end().ends_with("LIMIT") => text.push_str("-1"),
                     Some((_, value)) => text.push_str(&value.literal()),
                     None => {
                         let _infallible = write!(text, "${name}");

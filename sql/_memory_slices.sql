@@ -1,0 +1,227 @@
+-- The history in slices: what the five counters were after each, and the most they can have been within.
+--
+-- No event's value is looked at: a slice's change is a sum, so millions of events cost one aggregation. `_most` is the
+-- value before the slice plus all that was added in it; `_best` is the highest value known from before it. Where the
+-- one is not above the other, the slice cannot hold a new peak.
+--
+-- @kept
+-- @column device_id                  BIGINT  devices.id.
+-- @column slice_index                BIGINT  Number of the slice, from 0: see _event_scale.
+-- @column first_index                BIGINT  trace_index of its first event.
+-- @column last_index                 BIGINT  trace_index of its last event.
+-- @column time_us                    BIGINT  Latest time of an event in it, in microseconds since the Unix epoch;
+--   NULL without a clock.
+-- @column event_count                BIGINT  Events in it.
+-- @column mark_count                 BIGINT  Of them, events that change nothing.
+-- @column reserved                   BIGINT  Bytes the allocator holds from the driver, after the last event.
+-- @column allocated                  BIGINT  Bytes in allocated blocks, rounding included, after the last event.
+-- @column active                     BIGINT  Bytes in allocated and pending-free blocks, rounding included, after
+--   the last event.
+-- @column allocated_requested        BIGINT  Bytes asked for in allocated blocks, after the last event.
+-- @column active_requested           BIGINT  Bytes asked for in allocated and pending-free blocks, after the last
+--   event.
+-- @column reserved_change            BIGINT  Change over the slice.
+-- @column allocated_change           BIGINT  Change over the slice.
+-- @column active_change              BIGINT  Change over the slice.
+-- @column allocated_requested_change BIGINT  Change over the slice.
+-- @column active_requested_change    BIGINT  Change over the slice.
+-- @column reserved_most              BIGINT  Bytes that it was at most within the slice.
+-- @column allocated_most             BIGINT  Bytes that it was at most within the slice.
+-- @column active_most                BIGINT  Bytes that it was at most within the slice.
+-- @column allocated_requested_most   BIGINT  Bytes that it was at most within the slice.
+-- @column active_requested_most      BIGINT  Bytes that it was at most within the slice.
+-- @column reserved_best              BIGINT  Highest known value before the slice, base included.
+-- @column allocated_best             BIGINT  Highest known value before the slice, base included.
+-- @column active_best                BIGINT  Highest known value before the slice, base included.
+-- @column allocated_requested_best   BIGINT  Highest known value before the slice, base included.
+-- @column active_requested_best      BIGINT  Highest known value before the slice, base included.
+WITH by_rule AS (
+  SELECT
+    device_id,
+    slice_index,
+    MIN(trace_index) AS first_index,
+    MAX(trace_index) AS last_index,
+    MAX(time_us) AS time_us,
+    COUNT(*) AS event_count,
+    SUM(is_mark) AS mark_count,
+    SUM(reserved) AS reserved_change,
+    SUM(CASE WHEN reserved > 0 THEN reserved ELSE 0 END) AS reserved_rise,
+    SUM(allocated) AS allocated_change,
+    SUM(CASE WHEN allocated > 0 THEN allocated ELSE 0 END) AS allocated_rise,
+    SUM(active) AS active_change,
+    SUM(CASE WHEN active > 0 THEN active ELSE 0 END) AS active_rise,
+    SUM(allocated_requested) AS allocated_requested_change,
+    SUM(CASE WHEN allocated_requested > 0 THEN allocated_requested ELSE 0 END)
+      AS allocated_requested_rise,
+    SUM(active_requested) AS active_requested_change,
+    SUM(CASE WHEN active_requested > 0 THEN active_requested ELSE 0 END) AS active_requested_rise
+  FROM _event_changes
+  GROUP BY device_id, slice_index
+),
+excess AS (
+  SELECT
+    x.device_id AS device_id,
+    x.trace_index / NULLIF(k.slice_width, 0) AS slice_index,
+    SUM(x.allocated) AS allocated_change,
+    SUM(CASE WHEN x.allocated > 0 THEN x.allocated ELSE 0 END) AS allocated_rise,
+    SUM(x.active) AS active_change,
+    SUM(CASE WHEN x.active > 0 THEN x.active ELSE 0 END) AS active_rise
+  FROM _rounding_excess AS x
+  JOIN _event_scale AS k
+    ON k.device_id = x.device_id
+  GROUP BY x.device_id, x.trace_index / NULLIF(k.slice_width, 0)
+),
+slices AS (
+  SELECT
+    r.device_id AS device_id,
+    r.slice_index AS slice_index,
+    r.first_index AS first_index,
+    r.last_index AS last_index,
+    r.time_us AS time_us,
+    r.event_count AS event_count,
+    r.mark_count AS mark_count,
+    r.reserved_change AS reserved_change,
+    r.reserved_rise AS reserved_rise,
+    r.allocated_change + COALESCE(x.allocated_change, 0) AS allocated_change,
+    r.allocated_rise + COALESCE(x.allocated_rise, 0) AS allocated_rise,
+    r.active_change + COALESCE(x.active_change, 0) AS active_change,
+    r.active_rise + COALESCE(x.active_rise, 0) AS active_rise,
+    r.allocated_requested_change AS allocated_requested_change,
+    r.allocated_requested_rise AS allocated_requested_rise,
+    r.active_requested_change AS active_requested_change,
+    r.active_requested_rise AS active_requested_rise
+  FROM by_rule AS r
+  LEFT JOIN excess AS x
+    ON x.device_id = r.device_id
+    AND x.slice_index = r.slice_index
+),
+running AS (
+  SELECT
+    device_id,
+    slice_index,
+    first_index,
+    last_index,
+    time_us,
+    event_count,
+    mark_count,
+    SUM(reserved_change) OVER (
+      PARTITION BY device_id
+      ORDER BY slice_index
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS reserved,
+    SUM(allocated_change) OVER (
+      PARTITION BY device_id
+      ORDER BY slice_index
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS allocated,
+    SUM(active_change) OVER (
+      PARTITION BY device_id
+      ORDER BY slice_index
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS active,
+    SUM(allocated_requested_change) OVER (
+      PARTITION BY device_id
+      ORDER BY slice_index
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS allocated_requested,
+    SUM(active_requested_change) OVER (
+      PARTITION BY device_id
+      ORDER BY slice_index
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS active_requested,
+    reserved_change,
+    allocated_change,
+    active_change,
+    allocated_requested_change,
+    active_requested_change,
+    reserved_rise,
+    allocated_rise,
+    active_rise,
+    allocated_requested_rise,
+    active_requested_rise
+  FROM slices
+),
+-- Where no base is known, there is no level either.
+levels AS (
+  SELECT
+    r.device_id AS device_id,
+    r.slice_index AS slice_index,
+    r.first_index AS first_index,
+    r.last_index AS last_index,
+    r.time_us AS time_us,
+    r.event_count AS event_count,
+    r.mark_count AS mark_count,
+    b.reserved + r.reserved AS reserved,
+    r.reserved_change AS reserved_change,
+    b.reserved + r.reserved - r.reserved_change AS reserved_before,
+    r.reserved_rise AS reserved_rise,
+    b.allocated + r.allocated AS allocated,
+    r.allocated_change AS allocated_change,
+    b.allocated + r.allocated - r.allocated_change AS allocated_before,
+    r.allocated_rise AS allocated_rise,
+    b.active + r.active AS active,
+    r.active_change AS active_change,
+    b.active + r.active - r.active_change AS active_before,
+    r.active_rise AS active_rise,
+    b.allocated_requested + r.allocated_requested AS allocated_requested,
+    r.allocated_requested_change AS allocated_requested_change,
+    b.allocated_requested + r.allocated_requested - r.allocated_requested_change
+      AS allocated_requested_before,
+    r.allocated_requested_rise AS allocated_requested_rise,
+    b.active_requested + r.active_requested AS active_requested,
+    r.active_requested_change AS active_requested_change,
+    b.active_requested + r.active_requested - r.active_requested_change AS active_requested_before,
+    r.active_requested_rise AS active_requested_rise
+  FROM running AS r
+  LEFT JOIN _memory_base AS b
+    ON b.device_id = r.device_id
+)
+SELECT
+  device_id,
+  slice_index,
+  first_index,
+  last_index,
+  time_us,
+  event_count,
+  mark_count,
+  reserved,
+  allocated,
+  active,
+  allocated_requested,
+  active_requested,
+  reserved_change,
+  allocated_change,
+  active_change,
+  allocated_requested_change,
+  active_requested_change,
+  reserved_before + reserved_rise AS reserved_most,
+  allocated_before + allocated_rise AS allocated_most,
+  active_before + active_rise AS active_most,
+  allocated_requested_before + allocated_requested_rise AS allocated_requested_most,
+  active_requested_before + active_requested_rise AS active_requested_most,
+  MAX(reserved_before) OVER (
+    PARTITION BY device_id
+    ORDER BY slice_index
+    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+  ) AS reserved_best,
+  MAX(allocated_before) OVER (
+    PARTITION BY device_id
+    ORDER BY slice_index
+    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+  ) AS allocated_best,
+  MAX(active_before) OVER (
+    PARTITION BY device_id
+    ORDER BY slice_index
+    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+  ) AS active_best,
+  MAX(allocated_requested_before) OVER (
+    PARTITION BY device_id
+    ORDER BY slice_index
+    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+  ) AS allocated_requested_best,
+  MAX(active_requested_before) OVER (
+    PARTITION BY device_id
+    ORDER BY slice_index
+    ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+  ) AS active_requested_best
+FROM levels

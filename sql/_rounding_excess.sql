@@ -1,0 +1,49 @@
+-- What the rule of _event_scale lacks: how much more than that an event changed the rounded counters.
+--
+-- One row per event of an allocation whose block is not as large as the rule says: blocks that were not split, or sizes
+-- that only the final state tells. These are few, so that joining them to millions of events is cheap.
+--
+-- @kept
+-- @column device_id    BIGINT  devices.id.
+-- @column trace_index  BIGINT  Position of the event in the device's history.
+-- @column allocated    BIGINT  Bytes to add to the change of allocated.
+-- @column active       BIGINT  Bytes to add to the change of active.
+WITH other_sizes AS (
+  SELECT
+    device_id,
+    alloc_index,
+    free_requested_index,
+    free_completed_index,
+    block_size - rule_size AS excess
+  FROM _sized_allocations
+  WHERE block_size <> rule_size
+),
+kinds AS (
+  SELECT 'alloc' AS kind
+  UNION ALL
+  SELECT 'free_requested' AS kind
+  UNION ALL
+  SELECT 'free_completed' AS kind
+),
+events AS (
+  SELECT
+    o.device_id AS device_id,
+    CASE k.kind
+      WHEN 'alloc' THEN o.alloc_index
+      WHEN 'free_requested' THEN o.free_requested_index
+      ELSE o.free_completed_index
+    END AS trace_index,
+    CASE k.kind WHEN 'alloc' THEN o.excess WHEN 'free_requested' THEN -o.excess ELSE 0 END
+      AS allocated,
+    CASE k.kind WHEN 'alloc' THEN o.excess WHEN 'free_completed' THEN -o.excess ELSE 0 END AS active
+  FROM kinds AS k
+  CROSS JOIN other_sizes AS o
+)
+SELECT
+  device_id,
+  trace_index,
+  SUM(allocated) AS allocated,
+  SUM(active) AS active
+FROM events
+WHERE trace_index IS NOT NULL
+GROUP BY device_id, trace_index

@@ -1,0 +1,139 @@
+-- What lived at the peak of allocated, by call stack, largest first.
+--
+-- allocated_size adds up exactly to the peak of `allocated` in memory_peaks. The event is that peak's, of each device
+-- its own; requested_size adds up to allocated_requested at that event, which need not be its own peak.
+--
+-- @param device  BIGINT = NULL  Only this device_index; NULL for all.
+-- @param limit   BIGINT = 100   Only the largest stacks of each device, the others in one row; NULL for all.
+--
+-- @column device_id       BIGINT   devices.id.
+-- @column device_index    BIGINT   Device, as the snapshot numbers it; -1 is pinned host memory.
+-- @column part            VARCHAR  `stack`; `no_stack` for blocks of which none was recorded; `others` for the stacks
+--   behind the limit; `unexplained` for what the blocks alive before the window do not add up to
+--   (replay_checks.residual).
+-- @column stack_id        BIGINT   call_stacks.id; NULL for all parts but `stack`.
+-- @column allocated_size  BIGINT   Bytes in allocated blocks, rounding included.
+-- @column requested_size  BIGINT   Bytes asked for in them.
+-- @column block_count     BIGINT   Number of them.
+-- @column pending_size    BIGINT   Bytes in blocks whose free was requested but not completed, rounding included.
+-- @column frames_json     VARCHAR  The stack's frames as JSON, innermost first; NULL without a stack.
+-- @column trace_index     BIGINT   Event after which the peak was reached; -1 where the window began with it.
+WITH peaks AS (
+  SELECT
+    device_id,
+    trace_index
+  FROM memory_peaks
+  WHERE counter = 'allocated'
+    AND trace_index IS NOT NULL
+),
+live AS (
+  SELECT
+    a.device_id AS device_id,
+    p.trace_index AS trace_index,
+    a.stack_id AS stack_id,
+    CASE WHEN a.allocated_until IS NULL OR a.allocated_until > p.trace_index
+      THEN a.block_size ELSE 0 END AS allocated_size,
+    CASE WHEN a.allocated_until IS NULL OR a.allocated_until > p.trace_index
+      THEN a.requested_size ELSE 0 END AS requested_size,
+    CASE WHEN a.allocated_until IS NULL OR a.allocated_until > p.trace_index
+      THEN 1 ELSE 0 END AS block_count,
+    CASE WHEN a.allocated_until IS NULL OR a.allocated_until > p.trace_index
+      THEN 0 ELSE a.block_size END AS pending_size
+  FROM peaks AS p
+  JOIN _sized_allocations AS a
+    ON a.device_id = p.device_id
+  WHERE (a.alloc_index IS NULL OR a.alloc_index <= p.trace_index)
+    AND (a.free_completed_index IS NULL OR a.free_completed_index > p.trace_index)
+),
+by_stack AS (
+  SELECT
+    device_id,
+    trace_index,
+    CASE WHEN stack_id IS NULL THEN 'no_stack' ELSE 'stack' END AS part,
+    stack_id,
+    SUM(allocated_size) AS allocated_size,
+    SUM(requested_size) AS requested_size,
+    SUM(block_count) AS block_count,
+    SUM(pending_size) AS pending_size
+  FROM live
+  GROUP BY device_id, trace_index, stack_id
+),
+ranked AS (
+  SELECT
+    device_id,
+    trace_index,
+    part,
+    stack_id,
+    allocated_size,
+    requested_size,
+    block_count,
+    pending_size,
+    ROW_NUMBER() OVER (
+      PARTITION BY device_id
+      ORDER BY allocated_size DESC, pending_size DESC, stack_id IS NULL, stack_id
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS place
+  FROM by_stack
+),
+cut AS (
+  SELECT
+    device_id,
+    trace_index,
+    CASE WHEN $limit IS NULL OR place <= $limit THEN part ELSE 'others' END AS part,
+    CASE WHEN $limit IS NULL OR place <= $limit THEN stack_id END AS stack_id,
+    allocated_size,
+    requested_size,
+    block_count,
+    pending_size
+  FROM ranked
+),
+summed AS (
+  SELECT
+    device_id,
+    trace_index,
+    part,
+    stack_id,
+    SUM(allocated_size) AS allocated_size,
+    SUM(requested_size) AS requested_size,
+    SUM(block_count) AS block_count,
+    SUM(pending_size) AS pending_size
+  FROM cut
+  GROUP BY device_id, trace_index, part, stack_id
+  UNION ALL
+  SELECT
+    r.device_id AS device_id,
+    p.trace_index AS trace_index,
+    'unexplained' AS part,
+    CAST(NULL AS BIGINT) AS stack_id,
+    r.allocated_size AS allocated_size,
+    r.requested_size AS requested_size,
+    0 AS block_count,
+    r.pending_size AS pending_size
+  FROM _residuals AS r
+  JOIN peaks AS p
+    ON p.device_id = r.device_id
+)
+SELECT
+  s.device_id AS device_id,
+  d.device_index AS device_index,
+  s.part AS part,
+  s.stack_id AS stack_id,
+  s.allocated_size AS allocated_size,
+  s.requested_size AS requested_size,
+  s.block_count AS block_count,
+  s.pending_size AS pending_size,
+  c.frames_json AS frames_json,
+  s.trace_index AS trace_index
+FROM summed AS s
+JOIN devices AS d
+  ON d.id = s.device_id
+LEFT JOIN call_stacks AS c
+  ON c.id = s.stack_id
+WHERE ($device IS NULL OR d.device_index = $device)
+ORDER BY
+  d.device_index,
+  CASE s.part WHEN 'others' THEN 1 WHEN 'unexplained' THEN 2 ELSE 0 END,
+  s.allocated_size DESC,
+  s.pending_size DESC,
+  s.stack_id IS NULL,
+  s.stack_id

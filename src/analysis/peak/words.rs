@@ -1,0 +1,326 @@
+//! What is said about the peaks, and shown of them.
+
+use super::super::frames::place;
+use super::super::language::{Lang, Text};
+use super::super::outcome::{Cell, Figure, Finding, Quantity, Severity, Subject, TableFigure};
+use super::super::thresholds::Thresholds;
+use super::{COUNTERS, Contributor, DevicePeak, Peak};
+use crate::quantity;
+
+/// Call stacks of the peak that a person gets to see.
+const SHOWN: usize = 10;
+
+pub(super) fn findings(devices: &[DevicePeak], thresholds: &Thresholds) -> Vec<Finding> {
+    if devices.is_empty() {
+        return vec![Finding {
+            rule: "peak/no_devices",
+            severity: Severity::Info,
+            subject: Subject::Snapshot,
+            message: Text::new(
+                "no segments and no events: there is no peak to tell",
+                "没有 segment，也没有事件：无法给出峰值",
+            ),
+            evidence: Vec::new(),
+        }];
+    }
+    let mut findings: Vec<Finding> = devices.iter().flat_map(|device| device.findings(thresholds)).collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
+}
+
+pub(super) fn figures(devices: &[DevicePeak], host: &[DevicePeak]) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for (title, devices) in [
+        (Text::new("Peaks within the recorded window", "记录窗口内的峰值"), devices),
+        (Text::new("Pinned host memory", "主机锁页内存"), host),
+    ] {
+        if !devices.is_empty() {
+            figures.push(Figure::Table(peaks(title, devices)));
+        }
+    }
+    for device in devices {
+        if device.has_history && !device.contributors.is_empty() {
+            figures.push(Figure::Table(contributors(device)));
+        }
+    }
+    figures
+}
+
+impl DevicePeak {
+    fn finding(
+        &self,
+        rule: &'static str,
+        severity: Severity,
+        message: Text,
+        evidence: Vec<(&'static str, Quantity)>,
+    ) -> Finding {
+        Finding { rule, severity, subject: Subject::Device(self.device_index), message, evidence }
+    }
+
+    fn findings(&self, thresholds: &Thresholds) -> Vec<Finding> {
+        if !self.has_history {
+            return vec![self.no_history()];
+        }
+        [self.unexplained(), self.summary(), self.window(), self.estimated(), self.no_stack(thresholds)]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    fn no_history(&self) -> Finding {
+        self.finding(
+            "peak/no_history",
+            Severity::Info,
+            Text::new(
+                "no events were recorded here: only the final state is known, and it says nothing about the peak",
+                "此设备没有记录事件：只知道最终状态，无法说明峰值",
+            ),
+            vec![("allocated", Quantity::Bytes(self.peak("allocated").and_then(|peak| peak.at_end)))],
+        )
+    }
+
+    fn summary(&self) -> Option<Finding> {
+        let allocated = self.peak("allocated")?;
+        let reserved = self.peak("reserved")?;
+        let (peak, index) = (allocated.peak?, allocated.trace_index?);
+        let most = reserved.peak.map_or_else(|| "-".to_owned(), quantity::bytes);
+        let when = moment(index);
+        Some(self.finding(
+            "peak/allocated",
+            Severity::Ok,
+            Text::new(
+                format!(
+                    "allocated was highest {}, with {}; reserved reached {most}",
+                    when.get(Lang::En),
+                    quantity::bytes(peak)
+                ),
+                format!(
+                    "已分配内存在{}达到最高 {}；预留内存最高 {most}",
+                    when.get(Lang::Zh),
+                    quantity::bytes(peak)
+                ),
+            ),
+            vec![
+                ("allocated", Quantity::Bytes(Some(peak))),
+                ("trace_index", Quantity::Count(index)),
+                ("reserved", Quantity::Bytes(reserved.peak)),
+            ],
+        ))
+    }
+
+    /// Where the window does not begin with an empty allocator, what was before it may have been higher.
+    fn window(&self) -> Option<Finding> {
+        let base = |counter| self.peak(counter).and_then(|peak| peak.base);
+        let (reserved, allocated) = (base("reserved")?, base("allocated"));
+        if reserved == 0 && !self.overflowed {
+            return None;
+        }
+        let size = quantity::bytes(reserved);
+        let why = if self.overflowed {
+            Text::new("the ring buffer has forgotten older events", "环形缓冲区已丢弃更早的事件")
+        } else {
+            Text::new(
+                "the recording began late, or older events were forgotten",
+                "记录开始较晚，或更早的事件已被丢弃",
+            )
+        };
+        Some(self.finding(
+            "peak/window",
+            Severity::Info,
+            Text::new(
+                format!(
+                    "peaks are those within the recorded window: it begins with {size} reserved ({}), and what was \
+                     before it is not known",
+                    why.get(Lang::En)
+                ),
+                format!(
+                    "峰值仅限记录窗口之内：窗口开始时已预留 {size}（{}），更早的情况无从得知",
+                    why.get(Lang::Zh)
+                ),
+            ),
+            vec![("base_reserved", Quantity::Bytes(Some(reserved))), ("base_allocated", Quantity::Bytes(allocated))],
+        ))
+    }
+
+    fn estimated(&self) -> Option<Finding> {
+        let inexact = |counters: [&str; 2]| {
+            counters.into_iter().filter_map(|counter| self.peak(counter)).any(|peak| peak.exact == 0)
+        };
+        let rounded_only =
+            inexact(["allocated", "active"]) && !inexact(["allocated_requested", "active_requested"]);
+        rounded_only.then(|| {
+            self.finding(
+                "peak/estimated",
+                Severity::Info,
+                Text::new(
+                    "allocated and active are computed from the allocator's rounding rules where a block's real size is \
+                     not known; the requested counters and reserved are exact",
+                    "部分内存块的实际大小未知，已分配与活跃曲线按分配器的取整规则计算；请求量与预留量是精确值",
+                ),
+                Vec::new(),
+            )
+        })
+    }
+
+    fn part(&self, part: &str) -> Option<&Contributor> {
+        self.contributors.iter().find(|contributor| contributor.part == part)
+    }
+
+    fn share(&self, bytes: i64) -> Option<f64> {
+        // Where the blocks do not add up to the peak, they are no shares of it.
+        if self.part("unexplained").is_some() {
+            return None;
+        }
+        let peak = self.peak("allocated").and_then(|peak| peak.peak)?;
+        ratio(bytes, peak)
+    }
+
+    fn no_stack(&self, thresholds: &Thresholds) -> Option<Finding> {
+        let bytes = self.part("no_stack")?.allocated_size;
+        let share = self.share(bytes).filter(|share| *share >= thresholds.peak_no_stack)?;
+        let (size, percent) = (quantity::bytes(bytes), quantity::ratio(Some(share)));
+        Some(self.finding(
+            "peak/no_stack",
+            Severity::Info,
+            Text::new(
+                format!("{size} ({percent}) of the peak has no call stack: it was allocated before the recorded window, or \
+                         stacks were not recorded"),
+                format!("峰值中有 {size}（{percent}）没有调用栈：分配早于记录窗口，或未记录调用栈"),
+            ),
+            vec![("no_stack", Quantity::Bytes(Some(bytes))), ("no_stack_ratio", Quantity::Ratio(Some(share)))],
+        ))
+    }
+
+    fn unexplained(&self) -> Option<Finding> {
+        let bytes = self.part("unexplained").map(|part| part.allocated_size).filter(|bytes| *bytes != 0)?;
+        let size = quantity::bytes(bytes);
+        Some(self.finding(
+            "peak/unexplained",
+            Severity::Warning,
+            Text::new(
+                format!("the events and the final state disagree by {size}: no block accounts for it, and the curves are \
+                         off by up to that much"),
+                format!("事件记录与最终状态相差 {size}：没有内存块可以解释，曲线最多可能偏差这么多"),
+            ),
+            vec![("residual", Quantity::Bytes(Some(bytes)))],
+        ))
+    }
+}
+
+/// When an event was, in a sentence.
+fn moment(index: i64) -> Text {
+    if index < 0 {
+        return Text::new("at the start of the window", "窗口起点");
+    }
+    let count = quantity::count(index);
+    Text::new(format!("after event {count}"), format!("事件 {count} 之后"))
+}
+
+#[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "a share needs no more than 53 bits")]
+fn ratio(part: i64, whole: i64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn peaks(title: Text, devices: &[DevicePeak]) -> TableFigure {
+    let headings = [
+        ("device", "设备"),
+        ("counter", "计数器"),
+        ("at start", "起点"),
+        ("peak", "峰值"),
+        ("after event", "事件"),
+        ("at end", "终点"),
+        ("", ""),
+    ];
+    let row = |device: &DevicePeak, peak: &Peak| {
+        let index = match peak.trace_index {
+            Some(index @ 0..) => Cell::Quantity(Quantity::Count(index)),
+            Some(_) => Cell::Text(Text::new("start", "起点")),
+            None => Cell::Text(Text::same("-")),
+        };
+        let label = if peak.exact == 1 { Text::same("") } else { Text::new("estimate", "估算") };
+        vec![
+            Cell::Text(Text::same(device.device_index.to_string())),
+            Cell::Text(Text::same(peak.counter.clone())),
+            Cell::Quantity(Quantity::Bytes(peak.base)),
+            Cell::Quantity(Quantity::Bytes(peak.peak)),
+            index,
+            Cell::Quantity(Quantity::Bytes(peak.at_end)),
+            Cell::Text(label),
+        ]
+    };
+    let rows = devices.iter().flat_map(|device| {
+        COUNTERS.iter().filter_map(|counter| Some(row(device, device.peak(counter)?))).collect::<Vec<_>>()
+    });
+    TableFigure {
+        title,
+        headings: headings.into_iter().map(|(en, zh)| Text::new(en, zh)).collect(),
+        rows: rows.collect(),
+    }
+}
+
+fn contributors(device: &DevicePeak) -> TableFigure {
+    let headings = [
+        ("bytes", "字节"),
+        ("share", "占比"),
+        ("requested", "请求"),
+        ("blocks", "块数"),
+        ("stack", "调用栈"),
+        ("where", "位置"),
+    ];
+    let row = |contributor: &Contributor| {
+        let stack = contributor.stack_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
+        vec![
+            Cell::Quantity(Quantity::Bytes(Some(contributor.allocated_size))),
+            Cell::Quantity(Quantity::Ratio(device.share(contributor.allocated_size))),
+            Cell::Quantity(Quantity::Bytes(Some(contributor.requested_size))),
+            Cell::Quantity(Quantity::Count(contributor.block_count)),
+            Cell::Text(Text::same(stack)),
+            Cell::Text(contributor.place()),
+        ]
+    };
+    let (shown, rest): (Vec<_>, Vec<_>) = device
+        .contributors
+        .iter()
+        .enumerate()
+        .partition(|(place, contributor)| *place < SHOWN || contributor.part == "unexplained");
+    let mut rows: Vec<Vec<Cell>> = shown.into_iter().map(|(_, contributor)| row(contributor)).collect();
+    if !rest.is_empty() {
+        let mut others = Contributor {
+            device_index: device.device_index,
+            part: "others".to_owned(),
+            stack_id: None,
+            allocated_size: 0,
+            requested_size: 0,
+            block_count: 0,
+            pending_size: 0,
+            frames_json: None,
+        };
+        for (_, contributor) in rest {
+            others.allocated_size += contributor.allocated_size;
+            others.requested_size += contributor.requested_size;
+            others.block_count += contributor.block_count;
+        }
+        rows.push(row(&others));
+    }
+    let index = device.device_index;
+    TableFigure {
+        title: Text::new(
+            format!("Device {index}: what was allocated at the peak, by call stack"),
+            format!("设备 {index}：峰值时刻的分配（按调用栈）"),
+        ),
+        headings: headings.into_iter().map(|(en, zh)| Text::new(en, zh)).collect(),
+        rows,
+    }
+}
+
+impl Contributor {
+    fn place(&self) -> Text {
+        match self.part.as_str() {
+            "no_stack" => Text::new("no call stack", "无调用栈"),
+            "others" => Text::new("all others", "其余合计"),
+            "unexplained" => Text::new("not explained by any block", "无法由任何内存块解释"),
+            _ => place(self.frames_json.as_deref())
+                .map_or_else(|| Text::new("a call stack without frames", "空调用栈"), Text::same),
+        }
+    }
+}

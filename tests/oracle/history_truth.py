@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Compares `analyze --mode peak` and `--mode leak` with what a simulated allocator really did, over many runs.
+
+The simulator (gen_snapshot.py of the shared tools) knows its peaks, what lived at them and what it leaked.
+
+  history_truth.py BINARY TOOLS peak [--runs N] [--first SEED]
+  history_truth.py BINARY TOOLS leak [--runs N] [--first SEED]
+"""
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+
+COUNTERS = ("reserved", "allocated", "active", "allocated_requested", "active_requested")
+
+
+def analyze(binary, path, mode):
+    run = subprocess.run([binary, "analyze", path, "--mode", mode, "--format", "json", "--no-cache", "--quiet"],
+                         capture_output=True, text=True)
+    if run.returncode != 0:
+        raise RuntimeError(run.stderr)
+    return json.loads(run.stdout)
+
+
+def generate(tools, arguments, folder):
+    path, truth = os.path.join(folder, "s.pickle"), os.path.join(folder, "truth.json")
+    subprocess.run([sys.executable, os.path.join(tools, "gen_snapshot.py"), *arguments, "--out", path, "--truth", truth],
+                   check=True, capture_output=True)
+    with open(truth) as file:
+        return path, json.load(file)
+
+
+def key(frames):
+    return tuple((frame["name"], frame["filename"], frame["line"]) for frame in frames)
+
+
+def peak_flags(seed):
+    """Flags of one run: all of the generator's that matter to curves are drawn over the runs."""
+    r = random.Random(seed)
+    dialect = r.choice(("npu", "cuda"))
+    devices = r.choice((1, 1, 2, 3))
+    out = ["--seed", str(seed), "--dialect", dialect, "--pickler", r.choice(("py", "fast", "jit")),
+           "--devices", str(devices), "--events", str(r.choice((60, 1500, 6000, 30000)) * devices),
+           "--layers", str(r.choice((2, 4, 8))), "--n-stacks", str(r.choice((50, 300))),
+           "--context", r.choice(("all", "all", "alloc", "state")),
+           "--order", r.choice(("segments-first", "traces-first"))]
+    if r.random() < 0.5:
+        out += ["--max-entries", str(r.choice((1, 7, 50, 333, 1000, 25000)))]
+    if r.random() < 0.4:
+        out += ["--capacity", str(r.choice((0.3, 0.6, 1.5)))]
+    for flag, share in (("--leak", 0.5), ("--oom", 0.4), ("--expandable", 0.4), ("--no-workspace", 0.3)):
+        if r.random() < share:
+            out.append(flag)
+    if r.random() < 0.2:
+        out += ["--idle-devices", str(r.choice((1, 5)))]
+    return out
+
+
+def check_peak(result, truth, arguments, totals):
+    wrong = []
+    stacks = {int(number): key(frames) for number, frames in truth["stacks"].items()}
+    found = {device["device_index"]: device for device in result["result"]["devices"]}
+    for device in truth["devices"]:
+        number = device["device"]
+        if number not in found:
+            if device["events_in_window"] or device["final"]["segments"]:
+                wrong.append(f"device {number} is missing")
+            continue
+        ours = found[number]
+        if not device["events_in_window"]:
+            continue
+        # The fourth counter of the requested ledger is not in the truth's peaks.
+        for counter in COUNTERS:
+            peak = ours["peaks"][counter]
+            totals["curves"] = totals.get("curves", 0) + 1
+            if not peak["exact"]:
+                totals["estimated"] = totals.get("estimated", 0) + 1
+                continue
+            if ours["base"][counter] != device["start_state"][counter]:
+                wrong.append(f"device {number} {counter}: base {ours['base'][counter]}, truth {device['start_state']}")
+            want = device["peak_window"].get(counter)
+            if want and (peak["bytes"], peak["trace_index"]) != (want["bytes"], want["trace_index"]):
+                wrong.append(f"device {number} {counter}: peak {peak}, truth {want}")
+            at = [point for point in ours["timeline"] if point["trace_index"] == peak["trace_index"]]
+            if [point[counter] for point in at] != [peak["bytes"]]:
+                wrong.append(f"device {number} {counter}: the timeline lacks its peak")
+        allocated = ours["peaks"]["allocated"]
+        contributors = ours["contributors"]
+        if sum(c["bytes"] for c in contributors) != allocated["bytes"]:
+            wrong.append(f"device {number}: contributors add up to {sum(c['bytes'] for c in contributors)}, "
+                         f"peak {allocated}")
+        if [c["bytes"] for c in contributors if c["part"] not in ("others", "unexplained")] != sorted(
+                (c["bytes"] for c in contributors if c["part"] not in ("others", "unexplained")), reverse=True):
+            wrong.append(f"device {number}: contributors are not in order")
+        if not allocated["exact"] or "state" in arguments or len(contributors) > 100:
+            continue
+        by_stack = {key(c["frames"]): c for c in contributors if c["part"] == "stack"}
+        for want in device["contributors_at_allocated_peak"]:
+            # A block from before the window that is freed in it has left no stack.
+            got = by_stack.get(stacks[want["stack"]], {"bytes": 0, "requested": 0, "count": 0})
+            least = want["bytes"] if device["window_start_event"] == 0 else want["bytes_allocated_in_window"]
+            if not stacks[want["stack"]]:
+                continue
+            if not least <= got["bytes"] <= want["bytes"]:
+                wrong.append(f"device {number}: stack {want['stack']} holds {got['bytes']}, truth {want}")
+            elif got["bytes"] == want["bytes"] and (got["requested"], got["count"]) != (want["requested"], want["blocks"]):
+                wrong.append(f"device {number}: stack {want['stack']}: {got['requested']}, {got['count']}, truth {want}")
+            totals["stacks"] = totals.get("stacks", 0) + 1
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("binary")
+    parser.add_argument("tools")
+    parser.add_argument("mode", choices=("peak", "leak"))
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--first", type=int, default=1)
+    args = parser.parse_args()
+    flags, check = {"peak": (peak_flags, check_peak)}[args.mode]
+    failed = 0
+    totals = {}
+    for seed in range(args.first, args.first + args.runs):
+        arguments = flags(seed)
+        with tempfile.TemporaryDirectory() as folder:
+            path, truth = generate(args.tools, arguments, folder)
+            try:
+                wrong = check(analyze(args.binary, path, args.mode), truth, arguments, totals)
+            except RuntimeError as error:
+                wrong = [str(error)]
+        if wrong:
+            failed += 1
+            print(f"seed {seed}: {' '.join(arguments)}", *wrong[:12], sep="\n  ")
+    print(f"{args.runs - failed} of {args.runs} runs agree;", *(f"{name} {count}" for name, count in totals.items()))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
