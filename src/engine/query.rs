@@ -113,7 +113,10 @@ impl Engine {
                 let (first, last) = (lit(*range.start()), lit(*range.end()));
                 frame = frame.filter(ident(*column).between(first, last))?;
             }
-            frame.select_columns(&columns)
+            let (mut state, plan) = frame.select_columns(&columns)?.into_parts();
+            // More than one part would bring the rows in any order.
+            state.config_mut().options_mut().execution.target_partitions = 1;
+            Ok(DataFrame::new(state, plan))
         };
         self.stream_frame(run)
     }

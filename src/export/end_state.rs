@@ -44,8 +44,7 @@ impl EndState {
                 segment.blocks.push(block);
             }
         }
-        let mut state =
-            Self { segments: segments.into_values().collect(), workspace, contradictions: 0 };
+        let mut state = Self { segments: segments.into_values().collect(), workspace, contradictions: 0 };
         for device in devices {
             state.rewind(engine, device, end)?;
         }
@@ -68,9 +67,9 @@ impl EndState {
         if !any {
             return Ok(());
         }
-        let (theirs, others) = std::mem::take(&mut self.segments)
-            .into_iter()
-            .partition(|segment| segment.row.device_id == device.id && !self.workspace.contains(&segment.row.id));
+        let (theirs, others) = std::mem::take(&mut self.segments).into_iter().partition(|segment| {
+            segment.row.device_id == device.id && !self.workspace.contains(&segment.row.id)
+        });
         let mut live = Vec::new();
         for allocation in engine.scan::<Allocation>(&[("device_id", own)])? {
             let allocation = allocation?;

@@ -46,7 +46,8 @@ pub(super) fn write(
         trace.device(device, span)?;
     }
     trace.annotations(devices)?;
-    let about = json!({ "exporter": concat!("npusnap ", env!("CARGO_PKG_VERSION")), "origin_us": trace.origin });
+    let about =
+        json!({ "exporter": concat!("npusnap ", env!("CARGO_PKG_VERSION")), "origin_us": trace.origin });
     writeln!(trace.out, "\n],\"otherData\":{about}}}").map_err(output)?;
     let mut summary = Summary::default();
     summary.count(trace.counters, "counter samples");
@@ -155,7 +156,9 @@ impl Trace<'_> {
         if matches!(moment.action.as_str(), "oom" | "snapshot") {
             let args = json!({ "event": moment.trace_index, "size": moment.size });
             let name = &moment.action;
-            self.put(&json!({ "name": name, "ph": "i", "s": "p", "pid": pid, "tid": 0, "ts": ts, "args": args }))?;
+            self.put(
+                &json!({ "name": name, "ph": "i", "s": "p", "pid": pid, "tid": 0, "ts": ts, "args": args }),
+            )?;
         }
         Ok(())
     }
@@ -198,8 +201,10 @@ impl Trace<'_> {
     fn label(&mut self, stack_id: Option<i64>) -> (String, Value) {
         let stacks = &self.stacks;
         let make = || {
-            let frames: Vec<_> = stacks.of(stack_id).iter().filter_map(|number| stacks.frame(*number)).collect();
-            let name = label::place(&frames).map_or_else(|| "no call stack recorded".to_owned(), label::short);
+            let frames: Vec<_> =
+                stacks.of(stack_id).iter().filter_map(|number| stacks.frame(*number)).collect();
+            let name =
+                label::place(&frames).map_or_else(|| "no call stack recorded".to_owned(), label::short);
             let shown: Vec<String> = frames.iter().take(FRAMES).map(|frame| label::short(frame)).collect();
             (name, json!(shown))
         };

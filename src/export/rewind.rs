@@ -29,12 +29,7 @@ fn length(bytes: i64) -> u64 {
 
 /// The state of one device before the event `end`. `changes` are its segment events from there on, `live` the allocations
 /// that stand at that moment.
-pub(super) fn rewind(
-    last: Vec<Segment>,
-    changes: &[Event],
-    live: &[Allocation],
-    end: i64,
-) -> Rewound {
+pub(super) fn rewind(last: Vec<Segment>, changes: &[Event], live: &[Allocation], end: i64) -> Rewound {
     let mut layout = Layout::default();
     for segment in last {
         match segment.row.address {

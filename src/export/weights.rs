@@ -47,10 +47,10 @@ pub(super) fn weigh(engine: &Engine, devices: &[Device], request: &Request) -> R
         for allocation in engine.scan::<Allocation>(&[("device_id", device.id..=device.id)])? {
             let allocation = allocation?;
             let counts = match request.weight {
-                Weight::Allocated => allocation.alloc_index.is_some_and(|index| request.events.contains(index)),
-                Weight::Live | Weight::Peak => {
-                    allocation.is_active_at(end) && !allocation.is_pending_at(end)
+                Weight::Allocated => {
+                    allocation.alloc_index.is_some_and(|index| request.events.contains(index))
                 }
+                Weight::Live | Weight::Peak => allocation.is_active_at(end) && !allocation.is_pending_at(end),
             };
             if counts {
                 let sum = bytes.entry(allocation.stack_id).or_default();

@@ -17,6 +17,7 @@ mod catalog;
 mod containers;
 mod database;
 mod decode;
+mod export;
 mod info;
 mod ingest;
 mod layers;

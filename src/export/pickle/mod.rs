@@ -58,8 +58,7 @@ impl Form {
     }
 
     fn takes_segment(self, segment: &Segment, state: &EndState) -> bool {
-        self == Self::Plain
-            || (segment.row.address.is_some() && !state.workspace.contains(&segment.row.id))
+        self == Self::Plain || (segment.row.address.is_some() && !state.workspace.contains(&segment.row.id))
     }
 }
 
@@ -85,7 +84,9 @@ pub(super) fn write(
         zero_free: 0,
         no_clock: 0,
     };
-    export.summary.note(state.contradictions, "of the later events could not be taken back: the end state lacks them");
+    export
+        .summary
+        .note(state.contradictions, "of the later events could not be taken back: the end state lacks them");
     export.write(whole.as_ref(), &state)?;
     export.objects.finish().map_err(output)?;
     export.summary.note(export.no_clock, "events have no time; their number stands for microseconds");
@@ -136,7 +137,9 @@ impl Export<'_> {
         let annotations = self.annotations()?;
         let with_annotations = self.form == Form::Viewer || !annotations.is_empty();
         let host_device = self.devices.iter().find(|device| device.device_index < 0).map(|device| device.id);
-        let keys = 2 + u64::from(settings.is_some()) + u64::from(with_annotations)
+        let keys = 2
+            + u64::from(settings.is_some())
+            + u64::from(with_annotations)
             + 2 * u64::from(host_device.is_some());
         self.objects.open_dict(keys).map_err(output)?;
         self.objects.key("segments").map_err(output)?;
