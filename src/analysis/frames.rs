@@ -12,12 +12,6 @@ pub fn frames(frames_json: Option<&str>) -> Value {
     frames_json.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| json!([]))
 }
 
-/// Whether a frame is of the user's own code, by its file and line: neither of a framework nor without source.
-#[must_use]
-pub fn is_own_code(file: &str, line: Option<i64>) -> bool {
-    file != "??" && line > Some(0) && !FRAMEWORK.iter().any(|part| file.contains(part))
-}
-
 /// The frame that says most, as `name (file:line)`: the innermost outside the framework, else the innermost. `None`
 /// without frames.
 #[must_use]
@@ -25,8 +19,12 @@ pub fn place(frames_json: Option<&str>) -> Option<String> {
     let frames = frames(frames_json);
     let frames = frames.as_array()?;
     let text = |frame: &Value, key: &str| frame.get(key).and_then(Value::as_str).unwrap_or("??").to_owned();
-    let own =
-        |frame: &&Value| is_own_code(&text(frame, "filename"), frame.get("line").and_then(Value::as_i64));
+    let own = |frame: &&Value| {
+        let file = text(frame, "filename");
+        file != "??"
+            && frame.get("line").and_then(Value::as_i64) > Some(0)
+            && !FRAMEWORK.iter().any(|part| file.contains(part))
+    };
     let frame = frames.iter().find(own).or_else(|| frames.first())?;
     let file = text(frame, "filename");
     let short = file.rsplit('/').next().unwrap_or(&file);

@@ -15,7 +15,7 @@ mod thresholds;
 pub use devices::Device;
 pub use downsample::extremes;
 pub use facts::{ImportNote, SnapshotFacts};
-pub use frames::{frames, is_own_code, place};
+pub use frames::{frames, place};
 pub use info::{FieldPresence, History, Info, Recording, TableCount};
 pub use language::{Lang, Text};
 pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure};

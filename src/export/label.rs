@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value};
 
-use crate::analysis::is_own_code;
-
 /// A frame of a call stack, as the snapshot has it.
 pub(super) type Frame = Map<String, Value>;
+
+/// Folders and files of frameworks: the innermost frame outside them is where a person starts to look.
+const FRAMEWORK: [&str; 6] =
+    ["/torch/", "/torch_npu/", "/site-packages/", "/dist-packages/", "/lib/python", "<frozen"];
 
 fn field<'a>(frame: &'a Frame, key: &str) -> &'a str {
     frame.get(key).and_then(Value::as_str).unwrap_or("??")
@@ -38,7 +40,11 @@ pub(super) fn short(frame: &Frame) -> String {
 
 /// The frame that says most: the innermost outside the framework, else the innermost.
 pub(super) fn place<'a>(frames: &[&'a Frame]) -> Option<&'a Frame> {
-    frames.iter().find(|frame| is_own_code(file(frame), line(frame))).or_else(|| frames.first()).copied()
+    let is_own = |frame: &&&Frame| {
+        let file = file(frame);
+        file != "??" && line(frame).is_some() && !FRAMEWORK.iter().any(|part| file.contains(part))
+    };
+    frames.iter().find(is_own).or_else(|| frames.first()).copied()
 }
 
 /// [`short`] as one field of a line of folded stacks, in which `;` parts frames and a line break ends the stack.
