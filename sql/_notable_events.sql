@@ -1,6 +1,6 @@
 -- Events at which a counter rose above all it had been before, and marks, with the counters after each.
 --
--- Only slices that can hold a new peak, or that hold a mark, are looked into. The last record of a counter is its peak.
+-- Only slices that can hold the peak, or that hold a mark, are looked into. The last record of a counter is its peak.
 --
 -- @kept
 -- @column device_id                   BIGINT  devices.id.
@@ -15,39 +15,53 @@
 -- @column active                      BIGINT  Bytes in allocated and pending-free blocks, rounding included.
 -- @column allocated_requested         BIGINT  Bytes asked for in allocated blocks.
 -- @column active_requested            BIGINT  Bytes asked for in allocated and pending-free blocks.
--- @column reserved_record             BIGINT  1 where it is higher than ever before in the window, base included;
---   else 0.
--- @column allocated_record            BIGINT  1 where it is higher than ever before in the window, base included;
---   else 0.
--- @column active_record               BIGINT  1 where it is higher than ever before in the window, base included;
---   else 0.
--- @column allocated_requested_record  BIGINT  1 where it is higher than ever before in the window, base included;
---   else 0.
--- @column active_requested_record     BIGINT  1 where it is higher than ever before in the window, base included;
---   else 0.
-WITH candidates AS (
+-- @column reserved_record             BIGINT  1 where it is higher than ever before in the slices looked into, base
+--   included; else 0.
+-- @column allocated_record            BIGINT  1 where it is higher than ever before in the slices looked into, base
+--   included; else 0.
+-- @column active_record               BIGINT  1 where it is higher than ever before in the slices looked into, base
+--   included; else 0.
+-- @column allocated_requested_record  BIGINT  1 where it is higher than ever before in the slices looked into, base
+--   included; else 0.
+-- @column active_requested_record     BIGINT  1 where it is higher than ever before in the slices looked into, base
+--   included; else 0.
+WITH tops AS (
   SELECT
     device_id,
-    slice_index,
-    first_index,
-    last_index,
-    reserved - reserved_change AS reserved_before,
-    reserved_best,
-    allocated - allocated_change AS allocated_before,
-    allocated_best,
-    active - active_change AS active_before,
-    active_best,
-    allocated_requested - allocated_requested_change AS allocated_requested_before,
-    allocated_requested_best,
-    active_requested - active_requested_change AS active_requested_before,
-    active_requested_best
+    MAX(reserved) AS reserved,
+    MAX(allocated) AS allocated,
+    MAX(active) AS active,
+    MAX(allocated_requested) AS allocated_requested,
+    MAX(active_requested) AS active_requested
   FROM _memory_slices
-  WHERE mark_count > 0
-    OR reserved_most > reserved_best
-    OR allocated_most > allocated_best
-    OR active_most > active_best
-    OR allocated_requested_most > allocated_requested_best
-    OR active_requested_most > active_requested_best
+  GROUP BY device_id
+),
+-- A peak is above all that was before it, and not below the end of any slice.
+candidates AS (
+  SELECT
+    s.device_id AS device_id,
+    s.slice_index AS slice_index,
+    s.first_index AS first_index,
+    s.last_index AS last_index,
+    s.reserved - s.reserved_change AS reserved_before,
+    s.reserved_best AS reserved_best,
+    s.allocated - s.allocated_change AS allocated_before,
+    s.allocated_best AS allocated_best,
+    s.active - s.active_change AS active_before,
+    s.active_best AS active_best,
+    s.allocated_requested - s.allocated_requested_change AS allocated_requested_before,
+    s.allocated_requested_best AS allocated_requested_best,
+    s.active_requested - s.active_requested_change AS active_requested_before,
+    s.active_requested_best AS active_requested_best
+  FROM tops AS t
+  JOIN _memory_slices AS s
+    ON s.device_id = t.device_id
+  WHERE s.mark_count > 0
+    OR (s.reserved_most > s.reserved_best AND s.reserved_most >= t.reserved)
+    OR (s.allocated_most > s.allocated_best AND s.allocated_most >= t.allocated)
+    OR (s.active_most > s.active_best AND s.active_most >= t.active)
+    OR (s.allocated_requested_most > s.allocated_requested_best AND s.allocated_requested_most >= t.allocated_requested)
+    OR (s.active_requested_most > s.active_requested_best AND s.active_requested_most >= t.active_requested)
 ),
 changes AS (
   SELECT
@@ -62,17 +76,7 @@ changes AS (
     e.allocated + COALESCE(x.allocated, 0) AS allocated,
     e.active + COALESCE(x.active, 0) AS active,
     e.allocated_requested AS allocated_requested,
-    e.active_requested AS active_requested,
-    c.reserved_before AS reserved_before,
-    c.reserved_best AS reserved_best,
-    c.allocated_before AS allocated_before,
-    c.allocated_best AS allocated_best,
-    c.active_before AS active_before,
-    c.active_best AS active_best,
-    c.allocated_requested_before AS allocated_requested_before,
-    c.allocated_requested_best AS allocated_requested_best,
-    c.active_requested_before AS active_requested_before,
-    c.active_requested_best AS active_requested_best
+    e.active_requested AS active_requested
   FROM candidates AS c
   JOIN _event_changes AS e
     ON e.device_id = c.device_id
@@ -83,7 +87,7 @@ changes AS (
     ON x.device_id = e.device_id
     AND x.trace_index = e.trace_index
 ),
-levels AS (
+sums AS (
   SELECT
     device_id,
     slice_index,
@@ -92,37 +96,55 @@ levels AS (
     action,
     size,
     is_mark,
-    reserved_before + SUM(reserved) OVER (
+    SUM(reserved) OVER (
       PARTITION BY device_id, slice_index
       ORDER BY trace_index
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS reserved,
-    reserved_best,
-    allocated_before + SUM(allocated) OVER (
+    SUM(allocated) OVER (
       PARTITION BY device_id, slice_index
       ORDER BY trace_index
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS allocated,
-    allocated_best,
-    active_before + SUM(active) OVER (
+    SUM(active) OVER (
       PARTITION BY device_id, slice_index
       ORDER BY trace_index
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS active,
-    active_best,
-    allocated_requested_before + SUM(allocated_requested) OVER (
+    SUM(allocated_requested) OVER (
       PARTITION BY device_id, slice_index
       ORDER BY trace_index
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS allocated_requested,
-    allocated_requested_best,
-    active_requested_before + SUM(active_requested) OVER (
+    SUM(active_requested) OVER (
       PARTITION BY device_id, slice_index
       ORDER BY trace_index
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS active_requested,
-    active_requested_best
+    ) AS active_requested
   FROM changes
+),
+levels AS (
+  SELECT
+    s.device_id AS device_id,
+    s.trace_index AS trace_index,
+    s.time_us AS time_us,
+    s.action AS action,
+    s.size AS size,
+    s.is_mark AS is_mark,
+    c.reserved_before + s.reserved AS reserved,
+    c.reserved_best AS reserved_best,
+    c.allocated_before + s.allocated AS allocated,
+    c.allocated_best AS allocated_best,
+    c.active_before + s.active AS active,
+    c.active_best AS active_best,
+    c.allocated_requested_before + s.allocated_requested AS allocated_requested,
+    c.allocated_requested_best AS allocated_requested_best,
+    c.active_requested_before + s.active_requested AS active_requested,
+    c.active_requested_best AS active_requested_best
+  FROM candidates AS c
+  JOIN sums AS s
+    ON s.device_id = c.device_id
+    AND s.slice_index = c.slice_index
 ),
 compared AS (
   SELECT

@@ -7,6 +7,7 @@
 -- @column requested_size  BIGINT   Bytes asked for; NULL where the block is not active, where it would be stale.
 -- @column state           VARCHAR  active_allocated, active_pending_free or inactive.
 -- @column stack_id        BIGINT   call_stacks.id; NULL where none was recorded.
+-- @column address         BIGINT   Start address.
 SELECT
   b.id AS block_id,
   b.segment_id AS segment_id,
@@ -15,7 +16,8 @@ SELECT
   CASE WHEN b.state IN ('active_allocated', 'active_pending_free') THEN b.requested_size END
     AS requested_size,
   b.state AS state,
-  b.stack_id AS stack_id
+  b.stack_id AS stack_id,
+  b.address AS address
 FROM blocks AS b
 JOIN _pool_segments AS s
   ON s.segment_id = b.segment_id

@@ -5,6 +5,8 @@
 -- of everything but workspace_bytes. Pinned host memory is a row of its own: domain `host`, device_index -1. Devices
 -- are not to be added together.
 --
+-- @param device  BIGINT = NULL  Only this device_index; NULL for all.
+--
 -- @column device_id                  BIGINT   devices.id.
 -- @column device_index               BIGINT   Device, as the snapshot numbers it; -1 is pinned host memory.
 -- @column device_type                VARCHAR  `Ascend-NPU` or `CUDA-GPU`.
@@ -167,4 +169,5 @@ LEFT JOIN events AS e
   ON e.device_id = c.device_id
 LEFT JOIN workspace AS w
   ON w.device_id = c.device_id
+WHERE ($device IS NULL OR d.device_index = $device)
 ORDER BY d.device_index

@@ -67,6 +67,12 @@ pub fn count(value: i64) -> String {
     text
 }
 
+/// A count with what is counted: `1 event`, `2,000 events`.
+#[must_use]
+pub fn counted(value: i64, one: &str, many: &str) -> String {
+    format!("{} {}", count(value), if value == 1 { one } else { many })
+}
+
 /// A share of one as a percentage: `10.3 %`; `-` where it is not defined.
 #[must_use]
 pub fn ratio(value: Option<f64>) -> String {
@@ -120,6 +126,8 @@ mod tests {
         assert_eq!(count(999), "999");
         assert_eq!(count(7_700_004), "7,700,004");
         assert_eq!(count(-1_000), "-1,000");
+        assert_eq!(counted(1, "entry", "entries"), "1 entry");
+        assert_eq!(counted(0, "entry", "entries"), "0 entries");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::Scope;
 use crate::engine::{Engine, row};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 row! {
     /// A device of the snapshot.
@@ -19,16 +19,11 @@ impl Device {
     ///
     /// # Errors
     /// The table cannot be read, or the device asked for is not in it.
-    pub fn in_scope(engine: &Engine, scope: Scope) -> Result<Vec<Self>> {
+    pub fn in_scope(engine: &Engine, scope: Scope<'_>) -> Result<Vec<Self>> {
+        scope.check_device(engine)?;
         let mut devices: Vec<Self> = engine.table_rows()?;
         devices.sort_by_key(|device| device.device_index);
-        let Some(wanted) = scope.device else { return Ok(devices) };
-        if devices.iter().all(|device| device.device_index != wanted) {
-            let known: Vec<String> = devices.iter().map(|device| device.device_index.to_string()).collect();
-            let reason = format!("the snapshot has no such device; it has: {}", known.join(", "));
-            return Err(Error::Usage { what: format!("--device {wanted}"), reason });
-        }
-        devices.retain(|device| device.device_index == wanted);
+        devices.retain(|device| scope.device.is_none_or(|wanted| wanted == device.device_index));
         Ok(devices)
     }
 }

@@ -1,46 +1,15 @@
 //! What every result carries: which snapshot it speaks of, and what did not go into it.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use crate::engine::{Engine, row};
+use crate::engine::{self, Engine, row};
 use crate::error::Result;
+use crate::schema::{self, Table};
 
-row! {
-    /// The one row of table `snapshot`.
-    pub struct SnapshotFacts from "snapshot" {
-        /// File name without its folder.
-        source_name: String,
-        /// Bytes of the file.
-        source_bytes: i64,
-        /// SHA-256 (hex) of the file.
-        sha256: String,
-        /// What the snapshot came in, such as `pickle+gzip`.
-        container: String,
-        /// Which set of fields the snapshot has.
-        dialect: String,
-        /// `dict` or `list`.
-        form: String,
-        /// Best guess of the producer.
-        producer: String,
-        /// Pickle protocol.
-        protocol: Option<i64>,
-        /// Lists under `device_traces`.
-        trace_lists: Option<i64>,
-        /// Rows in `traces`.
-        event_count: i64,
-        /// Rows in `segments`.
-        segment_count: i64,
-        /// Rows in `blocks`.
-        block_count: i64,
-        /// Rows in `call_stacks`.
-        stack_count: i64,
-        /// `allocator_settings` as JSON.
-        allocator_settings: Option<String>,
-        /// Version of the tables.
-        schema_version: i64,
-        /// Version of npusnap that read the file.
-        npusnap_version: String,
-    }
+/// The one row of table `snapshot`, column by column as the table declares them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SnapshotFacts {
+    values: Map<String, Value>,
 }
 
 row! {
@@ -59,58 +28,127 @@ row! {
     }
 }
 
+/// The table the facts stand in.
+const TABLE: &str = "snapshot";
+
 impl SnapshotFacts {
-    /// What the snapshot came in, such as `pickle+gzip`.
-    #[must_use]
-    pub fn container(&self) -> &str {
-        &self.container
-    }
-
-    /// Which set of fields it has, `dict` or `list` form, and the protocol, for a person.
-    #[must_use]
-    pub fn format(&self) -> String {
-        let protocol = self.protocol.map_or(String::new(), |protocol| format!(", protocol {protocol}"));
-        format!("{}, {} form{protocol}", self.dialect, self.form)
-    }
-
-    /// Whether the producer is `torch_npu`, as far as the fields tell.
-    #[must_use]
-    pub fn is_npu(&self) -> bool {
-        self.dialect == "npu"
-    }
-
     /// Reads the row.
     ///
     /// # Errors
     /// The table cannot be read.
     pub fn read(engine: &Engine) -> Result<Option<Self>> {
-        Ok(engine.table_rows::<Self>()?.into_iter().next())
+        Self::read_from(engine, TABLE)
     }
 
-    /// The `snapshot` object of contract section 4.
+    /// Reads the row of an attached snapshot.
+    ///
+    /// # Errors
+    /// There is no such snapshot, or its table cannot be read.
+    pub fn read_attached(engine: &Engine, schema: &str) -> Result<Option<Self>> {
+        Self::read_from(engine, &format!("{schema}.{TABLE}"))
+    }
+
+    fn read_from(engine: &Engine, name: &str) -> Result<Option<Self>> {
+        let rows = engine.table(name)?;
+        let Some((table, batch)) =
+            schema::table(TABLE).zip(rows.batches.iter().find(|batch| batch.num_rows() > 0))
+        else {
+            return Ok(None);
+        };
+        Ok(Some(Self { values: values(table, batch)? }))
+    }
+
+    fn text(&self, column: &str) -> &str {
+        self.values.get(column).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn integer(&self, column: &str) -> Option<i64> {
+        self.values.get(column).and_then(Value::as_i64)
+    }
+
+    /// File name without its folder.
+    #[must_use]
+    pub fn source_name(&self) -> &str {
+        self.text("source_name")
+    }
+
+    /// Bytes of the file.
+    #[must_use]
+    pub fn source_bytes(&self) -> i64 {
+        self.integer("source_bytes").unwrap_or_default()
+    }
+
+    /// Best guess of the producer.
+    #[must_use]
+    pub fn producer(&self) -> &str {
+        self.text("producer")
+    }
+
+    /// Pickle protocol; `None` for other containers.
+    #[must_use]
+    pub fn protocol(&self) -> Option<i64> {
+        self.integer("protocol")
+    }
+
+    /// Rows in `traces`.
+    #[must_use]
+    pub fn event_count(&self) -> i64 {
+        self.integer("event_count").unwrap_or_default()
+    }
+
+    /// Rows in `call_stacks`.
+    #[must_use]
+    pub fn stack_count(&self) -> i64 {
+        self.integer("stack_count").unwrap_or_default()
+    }
+
+    /// What the snapshot came in, such as `pickle+gzip`.
+    #[must_use]
+    pub fn container(&self) -> &str {
+        self.text("container")
+    }
+
+    /// Which set of fields the snapshot has, `dict` or `list` form, and the protocol, for a person.
+    #[must_use]
+    pub fn format(&self) -> String {
+        let protocol = self.protocol().map_or(String::new(), |protocol| format!(", protocol {protocol}"));
+        format!("{}, {} form{protocol}", self.text("dialect"), self.text("form"))
+    }
+
+    /// Whether the producer is `torch_npu`, as far as the fields tell.
+    #[must_use]
+    pub fn is_npu(&self) -> bool {
+        self.text("dialect") == "npu"
+    }
+
+    /// The allocator settings; `None` where the snapshot has none.
+    #[must_use]
+    pub fn settings(&self) -> Option<Map<String, Value>> {
+        serde_json::from_str(self.text("allocator_settings")).ok()
+    }
+
+    /// The `snapshot` object of contract section 4: the settings as an object, all else as it is.
     #[must_use]
     pub fn json(&self) -> Value {
-        let settings: Option<Value> =
-            self.allocator_settings.as_deref().and_then(|text| serde_json::from_str(text).ok());
-        json!({
-            "source_name": self.source_name,
-            "source_bytes": self.source_bytes,
-            "sha256": self.sha256,
-            "container": self.container,
-            "dialect": self.dialect,
-            "form": self.form,
-            "producer": self.producer,
-            "protocol": self.protocol,
-            "trace_lists": self.trace_lists,
-            "event_count": self.event_count,
-            "segment_count": self.segment_count,
-            "block_count": self.block_count,
-            "stack_count": self.stack_count,
-            "allocator_settings": settings,
-            "schema_version": self.schema_version,
-            "npusnap_version": self.npusnap_version,
-        })
+        let mut values = self.values.clone();
+        if let Some(settings) = values.get_mut("allocator_settings") {
+            *settings = self.settings().map_or(Value::Null, Value::Object);
+        }
+        Value::Object(values)
     }
+}
+
+fn values(table: &'static Table, batch: &arrow::record_batch::RecordBatch) -> Result<Map<String, Value>> {
+    let mut values = Map::new();
+    for column in table.columns {
+        let value = match engine::sql_type(&(column.data_type)()).as_str() {
+            "BIGINT" => json!(engine::cell::<Option<i64>>(batch, TABLE, column.name, 0)?),
+            "DOUBLE" => json!(engine::cell::<Option<f64>>(batch, TABLE, column.name, 0)?),
+            _ => json!(engine::cell::<Option<String>>(batch, TABLE, column.name, 0)?),
+        };
+        values.insert(column.name.to_owned(), value);
+    }
+    Ok(values)
 }
 
 impl ImportNote {

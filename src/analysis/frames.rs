@@ -1,58 +1,73 @@
-//! Frames of a call stack as the tables carry them: handed on as JSON, or named in a few words for people.
+//! Call stacks as results show them: all frames for programs, the frame that says most for people.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-/// Folders and files of frameworks: the innermost frame outside them is where a person starts to look.
-const FRAMEWORK: [&str; 6] =
-    ["/torch/", "/torch_npu/", "/site-packages/", "/dist-packages/", "/lib/python", "<frozen"];
+use super::language::Text;
 
-/// `call_stacks.frames_json` as a JSON array; empty where there is no stack.
-#[must_use]
-pub fn frames(frames_json: Option<&str>) -> Value {
-    frames_json.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_else(|| json!([]))
+/// The frames of a stack, innermost first; none without a stack.
+pub(super) fn frames(json: Option<&str>) -> Vec<Value> {
+    json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
 }
 
-/// The frame that says most, as `name (file:line)`: the innermost outside the framework, else the innermost. `None`
-/// without frames.
-#[must_use]
-pub fn place(frames_json: Option<&str>) -> Option<String> {
-    let frames = frames(frames_json);
-    let frames = frames.as_array()?;
-    let text = |frame: &Value, key: &str| frame.get(key).and_then(Value::as_str).unwrap_or("??").to_owned();
-    let own = |frame: &&Value| {
-        let file = text(frame, "filename");
-        file != "??"
-            && frame.get("line").and_then(Value::as_i64) > Some(0)
-            && !FRAMEWORK.iter().any(|part| file.contains(part))
-    };
-    let frame = frames.iter().find(own).or_else(|| frames.first())?;
-    let file = text(frame, "filename");
-    let short = file.rsplit('/').next().unwrap_or(&file);
-    let line = frame.get("line").and_then(Value::as_i64).unwrap_or(0);
-    Some(format!("{} ({short}:{line})", text(frame, "name")))
+/// Where a stack comes from, in a few words: the innermost frame that is neither PyTorch's own nor without a file, else
+/// the innermost one.
+pub(super) fn place(json: Option<&str>) -> Text {
+    let frames = frames(json);
+    let own = frames.iter().find(|frame| is_own(filename(frame)));
+    match own.or_else(|| frames.first()) {
+        Some(frame) => Text::same(words(frame)),
+        None => Text::new("no stack recorded", "未记录调用栈"),
+    }
+}
+
+fn filename(frame: &Value) -> &str {
+    frame.get("filename").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Whether a file is likely the program's: Python, and not in a package of the framework.
+fn is_own(filename: &str) -> bool {
+    const FRAMEWORK: [&str; 6] =
+        ["/torch/", "/torch_npu/", "/site-packages/", "/dist-packages/", "/lib/python", "<frozen"];
+    filename.contains('.') && !is_native(filename) && !FRAMEWORK.iter().any(|part| filename.contains(part))
+}
+
+fn is_native(filename: &str) -> bool {
+    const NATIVE: [&str; 7] = [".cpp", ".cc", ".c", ".h", ".hpp", ".so", ".cu"];
+    NATIVE.iter().any(|ending| filename.ends_with(ending))
+}
+
+fn words(frame: &Value) -> String {
+    let name = frame.get("name").and_then(Value::as_str).unwrap_or("?");
+    let filename = filename(frame);
+    let file = filename.rsplit(['/', '\\']).next().unwrap_or(filename);
+    match frame.get("line").and_then(Value::as_u64).filter(|line| *line > 0 && *line < u64::MAX) {
+        Some(line) => format!("{name} ({file}:{line})"),
+        None => format!("{name} ({file})"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::Lang;
 
     #[test]
-    fn the_innermost_frame_of_ones_own_code_is_the_place() {
+    fn the_place_is_the_programs_innermost_frame() {
         let stack = r#"[
-            {"name": "at::empty", "filename": "??", "line": 0},
-            {"name": "linear", "filename": "/venv/lib/python3.11/site-packages/torch/nn/functional.py", "line": 5},
-            {"name": "log_step", "filename": "/work/train/metrics.py", "line": 31},
-            {"name": "main", "filename": "/work/train/main.py", "line": 9}
+            {"filename": "??", "line": 0, "name": "at::empty"},
+            {"filename": "/opt/lib/python3.11/site-packages/torch/nn/functional.py", "line": 7, "name": "linear"},
+            {"filename": "/work/model.py", "line": 42, "name": "forward"},
+            {"filename": "/work/train.py", "line": 9, "name": "main"}
         ]"#;
-        assert_eq!(place(Some(stack)).unwrap(), "log_step (metrics.py:31)");
+        assert_eq!(place(Some(stack)).get(Lang::En), "forward (model.py:42)");
+        assert_eq!(frames(Some(stack)).len(), 4);
     }
 
     #[test]
-    fn without_own_code_it_is_the_innermost_frame() {
-        let stack = r#"[{"name": "wait", "filename": "/x/torch/futures.py", "line": 7}, {"name": 3}]"#;
-        assert_eq!(place(Some(stack)).unwrap(), "wait (futures.py:7)");
-        assert_eq!(place(Some("[]")), None);
-        assert_eq!(place(Some("not json")), None);
-        assert_eq!(place(None), None);
+    fn without_a_frame_of_the_program_the_innermost_says_where() {
+        let stack = r#"[{"filename": "??", "line": 0, "name": "at::empty"}]"#;
+        assert_eq!(place(Some(stack)).get(Lang::En), "at::empty (??)");
+        assert_eq!(place(None).get(Lang::En), "no stack recorded");
+        assert_eq!(place(Some("[]")).get(Lang::Zh), "未记录调用栈");
     }
 }

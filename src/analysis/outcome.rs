@@ -49,15 +49,25 @@ pub enum Subject {
     Snapshot,
     /// A device, by its number in the snapshot.
     Device(i64),
+    /// An event of a device.
+    Event {
+        /// Number of the device.
+        device_index: i64,
+        /// Position in its history.
+        trace_index: i64,
+    },
 }
 
 impl Subject {
-    /// The name that JSON uses: `snapshot`, `device 0`.
+    /// The name that JSON uses: `snapshot`, `device 0`, `device 0, event 17`.
     #[must_use]
     pub fn name(self) -> String {
         match self {
             Self::Snapshot => "snapshot".to_owned(),
             Self::Device(index) => format!("device {index}"),
+            Self::Event { device_index, trace_index } => {
+                format!("device {device_index}, event {trace_index}")
+            }
         }
     }
 
@@ -67,6 +77,10 @@ impl Subject {
         match self {
             Self::Snapshot => Text::new("snapshot", "快照"),
             Self::Device(index) => Text::new(format!("device {index}"), format!("设备 {index}")),
+            Self::Event { device_index, trace_index } => Text::new(
+                format!("device {device_index}, event {trace_index}"),
+                format!("设备 {device_index} 事件 {trace_index}"),
+            ),
         }
     }
 }
@@ -80,6 +94,17 @@ pub enum Quantity {
     Count(i64),
     /// A share of one; `None` where it is not defined.
     Ratio(Option<f64>),
+}
+
+/// Bytes that are known.
+pub(super) fn bytes(value: i64) -> Quantity {
+    Quantity::Bytes(Some(value))
+}
+
+/// A share of a whole; `None` where there is no whole.
+#[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "a share needs no more than 53 bits")]
+pub(super) fn share(part: i64, whole: i64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 impl Quantity {
@@ -155,6 +180,36 @@ pub struct TableFigure {
     pub rows: Vec<Vec<Cell>>,
 }
 
+impl Cell {
+    /// A name that reads the same in both languages.
+    pub(super) fn name(name: impl Into<String>) -> Self {
+        Self::Text(Text::same(name))
+    }
+
+    /// Bytes, or `-` where they are not known.
+    pub(super) fn bytes(value: impl Into<Option<i64>>) -> Self {
+        Self::Quantity(Quantity::Bytes(value.into()))
+    }
+
+    /// How many.
+    pub(super) fn count(value: i64) -> Self {
+        Self::Quantity(Quantity::Count(value))
+    }
+
+    /// A share of one, or `-` where it is not defined.
+    pub(super) fn ratio(value: Option<f64>) -> Self {
+        Self::Quantity(Quantity::Ratio(value))
+    }
+}
+
+impl TableFigure {
+    /// A table with headings in English and Chinese.
+    pub(super) fn new(title: Text, headings: &[(&str, &str)], rows: Vec<Vec<Cell>>) -> Self {
+        let headings = headings.iter().map(|(en, zh)| Text::new(*en, *zh)).collect();
+        Self { title, headings, rows }
+    }
+}
+
 /// Something to look at.
 #[derive(Debug, Clone)]
 pub enum Figure {
@@ -162,12 +217,14 @@ pub enum Figure {
     Table(TableFigure),
     /// A sentence.
     Note(Text),
+    /// What the figures below it belong to.
+    Heading(Text),
 }
 
 /// What an analysis found out.
 pub trait Outcome {
-    /// The `result` object of contract section 4.
-    fn json(&self) -> Value;
+    /// The `result` object of contract section 4; sentences in it are in `lang`.
+    fn json(&self, lang: Lang) -> Value;
     /// Judgements, worst first.
     fn findings(&self) -> Vec<Finding>;
     /// What to show.

@@ -2,12 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::language::Text;
-use super::outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure};
+use super::language::{Lang, Text};
+use super::outcome::{
+    Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure, bytes, share,
+};
 use super::thresholds::{Thresholds, judge};
 use super::{Analysis, Scope};
 use crate::engine::{Engine, row};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::quantity;
 
 row! {
@@ -67,19 +69,14 @@ impl Analysis for Overview {
         "overview"
     }
 
-    fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope) -> Result<Box<dyn Outcome>> {
-        let devices: Vec<DeviceOverview> = engine.rows(&[])?;
-        if let Some(wanted) = scope.device.filter(|wanted| devices.iter().all(|d| d.device_index != *wanted))
-        {
-            let known: Vec<String> = devices.iter().map(|device| device.device_index.to_string()).collect();
-            let reason = format!("the snapshot has no such device; it has: {}", known.join(", "));
-            return Err(Error::Usage { what: format!("--device {wanted}"), reason });
-        }
+    fn relations(&self) -> &'static [&'static str] {
+        &["device_overview"]
+    }
+
+    fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope<'_>) -> Result<Box<dyn Outcome>> {
+        let devices: Vec<DeviceOverview> = scope.rows(engine)?;
         // Pinned host memory is a domain of its own: it stands beside the devices, never among them.
-        let (host, devices) = devices
-            .into_iter()
-            .filter(|device| scope.device.is_none_or(|index| index == device.device_index))
-            .partition(|device| device.device_index < 0);
+        let (host, devices) = devices.into_iter().partition(|device| device.device_index < 0);
         Ok(Box::new(OverviewOutcome { devices, host, thresholds: thresholds.clone() }))
     }
 }
@@ -93,7 +90,7 @@ struct OverviewOutcome {
 }
 
 impl Outcome for OverviewOutcome {
-    fn json(&self) -> Value {
+    fn json(&self, _lang: Lang) -> Value {
         json!({
             "devices": self.devices.iter().map(DeviceOverview::json).collect::<Vec<_>>(),
             "host": self.host.iter().map(DeviceOverview::json).collect::<Vec<_>>(),
@@ -212,11 +209,12 @@ impl DeviceOverview {
     fn oom_finding(&self) -> Option<Finding> {
         (self.oom_count > 0).then(|| {
             let count = quantity::count(self.oom_count);
+            let events = quantity::counted(self.oom_count, "out-of-memory event", "out-of-memory events");
             self.finding(
                 "overview/oom",
                 Severity::Critical,
                 Text::new(
-                    format!("{count} out-of-memory event(s) in the trace"),
+                    format!("{events} in the trace"),
                     format!("事件记录中有 {count} 次内存不足（OOM）"),
                 ),
                 vec![("oom_count", Quantity::Count(self.oom_count))],
@@ -334,15 +332,6 @@ impl DeviceOverview {
             )
         })
     }
-}
-
-fn bytes(value: i64) -> Quantity {
-    Quantity::Bytes(Some(value))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a share needs no more than 53 bits")]
-fn share(part: i64, whole: i64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 fn nothing_here() -> Finding {

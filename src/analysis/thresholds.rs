@@ -45,6 +45,18 @@ thresholds! {
     pending_warning "pending.warning" = 0.5;
     /// Share of the peak of allocated that no call stack accounts for: from here on it is said.
     peak_no_stack "peak.no_stack" = 0.1;
+    /// Share of the free bytes in blocks too small for a median request: from here on a warning.
+    unfit_warning "unfit.warning" = 0.5;
+    /// Share of the active bytes that rounding adds: from here on a warning.
+    waste_warning "waste.warning" = 0.1;
+    /// Share of the reserved bytes added while enough was free in smaller blocks: from here on a warning.
+    expansion_warning "expansion.warning" = 0.1;
+    /// Share of reserved and driver-free bytes that is allocated when a request fails: from here on the device is full.
+    oom_full "oom.full" = 0.9;
+    /// Growth of a device's allocated bytes, at the end or at the peak, against the other snapshot: from here on a warning.
+    compare_warning "compare.warning" = 0.05;
+    /// Growth of a device's allocated bytes, at the end or at the peak, against the other snapshot: from here on critical.
+    compare_critical "compare.critical" = 0.2;
 }
 
 impl Thresholds {

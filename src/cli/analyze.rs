@@ -1,16 +1,20 @@
 //! `npusnap analyze`: opens a source, runs an analysis, writes what it found.
 
-use std::io::Write;
+use std::ffi::OsStr;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 
-use crate::analysis::{ANALYSES, Analysis, ImportNote, Lang, Scope, Severity, SnapshotFacts, Thresholds};
+use super::query::param;
+use crate::analysis::{self, ANALYSES, All, Analysis, Lang, Scope, Severity, Thresholds};
+use crate::analysis::{Finding, ImportNote, SnapshotFacts};
 use crate::cli::Outcome;
-use crate::engine::{self, Engine};
+use crate::engine::{self, BASE, Engine, Value};
 use crate::error::{Error, Result};
-use crate::output::{Page, Sink, envelope, write_page};
+use crate::output::{self, Page, RowWriter, Sink, envelope, findings_batch, write_page};
+use crate::snapshot::STANDARD_INPUT;
 use crate::store::Cache;
 
 /// Judge a snapshot: what each device holds, and whether that is healthy.
@@ -18,9 +22,13 @@ use crate::store::Cache;
 /// SOURCE is a snapshot or the folder that `npusnap ingest` made of one.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Examples:\n  npusnap analyze snapshot.pickle\n  npusnap analyze snapshot.pickle --lang zh\n  \
-    npusnap analyze snapshot.npusnap --format json --device 0\n  \
-    npusnap analyze snapshot.pickle --fail-on critical   # exit code 1 when something critical is found"
+    after_help = "Examples:\n  npusnap analyze snapshot.pickle\n  npusnap analyze snapshot.pickle --mode oom --lang zh\n  \
+    npusnap analyze after.pickle --mode compare --ref before.pickle\n  \
+    npusnap analyze snapshot.npusnap --mode all --format json --device 0\n  \
+    npusnap analyze snapshot.pickle --fail-on critical   # exit code 1 when something critical is found\n\n\
+    csv and arrow hold one table: the mode's main relation, a row each as `npusnap sql` would give it\n  \
+    (overview: device_overview, fragment: segment_fragmentation, oom: oom_context,\n  \
+    compare: stack_compare); with --mode all, the findings."
 )]
 pub(super) struct Args {
     /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or the `.npusnap`
@@ -29,18 +37,25 @@ pub(super) struct Args {
     /// What to look at.
     #[arg(long, default_value = "overview", value_parser = modes())]
     mode: String,
-    /// Only this device number.
-    #[arg(long, value_name = "N")]
+    /// The snapshot to compare with, for the modes compare and all.
+    #[arg(long = "ref", value_name = "SOURCE")]
+    reference: Option<PathBuf>,
+    /// Only this device number; -1 is pinned host memory.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     device: Option<i64>,
-    /// Text for people, JSON for programs.
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    format: Format,
+    /// Text for people, JSON for programs, csv and arrow (IPC stream) for data frames. Default: what the name of the
+    /// output file says, else text.
+    #[arg(long, value_enum)]
+    format: Option<Format>,
     /// Write to FILE instead of standard output.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Language of the text and of the messages in JSON.
     #[arg(long, value_enum, default_value_t = Language::En)]
     lang: Language,
+    /// Value for a parameter of the relations that the mode reads; `npusnap macros` lists them.
+    #[arg(long = "param", value_name = "NAME=VALUE", value_parser = param)]
+    params: Vec<(String, Value)>,
     /// Judge with another number; `npusnap thresholds` lists them.
     #[arg(long = "threshold", value_name = "NAME=VALUE")]
     thresholds: Vec<String>,
@@ -56,6 +71,8 @@ pub(super) struct Args {
 enum Format {
     Text,
     Json,
+    Csv,
+    Arrow,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -84,87 +101,210 @@ enum FailOn {
 pub(super) struct ThresholdsArgs {}
 
 fn modes() -> PossibleValuesParser {
-    ANALYSES.iter().map(|analysis| analysis.name()).collect::<Vec<_>>().into()
+    let names = ANALYSES.iter().map(|analysis| analysis.name());
+    names.chain([All::NAME]).collect::<Vec<_>>().into()
 }
 
-fn analysis(name: &str) -> Result<&'static dyn Analysis> {
-    ANALYSES.iter().copied().find(|analysis| analysis.name() == name).ok_or_else(|| Error::Unknown {
-        kind: "mode",
-        name: name.to_owned(),
-        nearest: None,
-    })
+/// What `--mode` asks for.
+#[derive(Clone, Copy)]
+enum Mode {
+    One(&'static dyn Analysis),
+    All,
+}
+
+impl Mode {
+    fn of_name(name: &str) -> Result<Self> {
+        if name == All::NAME {
+            return Ok(Self::All);
+        }
+        let found = ANALYSES.iter().copied().find(|analysis| analysis.name() == name);
+        found.map(Self::One).ok_or_else(|| Error::Unknown {
+            kind: "mode",
+            name: name.to_owned(),
+            nearest: None,
+        })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::One(analysis) => analysis.name(),
+            Self::All => All::NAME,
+        }
+    }
+
+    /// The relations that are read; those of another snapshot only where there is one.
+    fn relations(self, has_base: bool) -> Vec<&'static str> {
+        let chosen = ANALYSES.iter().copied().filter(|analysis| match self {
+            Self::One(one) => one.name() == analysis.name(),
+            Self::All => has_base || !analysis.needs_base(),
+        });
+        chosen.flat_map(Analysis::relations).copied().collect()
+    }
+
+    fn run(
+        self,
+        engine: &Engine,
+        thresholds: &Thresholds,
+        scope: Scope<'_>,
+        has_base: bool,
+    ) -> Result<Box<dyn analysis::Outcome>> {
+        match self {
+            Self::One(analysis) => analysis.run(engine, thresholds, scope),
+            Self::All => All::run(engine, thresholds, scope, has_base),
+        }
+    }
+}
+
+impl Args {
+    fn format(&self) -> Format {
+        let extension = self.output.as_deref().and_then(Path::extension).and_then(OsStr::to_str);
+        let named = || match extension?.to_ascii_lowercase().as_str() {
+            "json" => Some(Format::Json),
+            "csv" => Some(Format::Csv),
+            "arrow" | "arrows" => Some(Format::Arrow),
+            _ => None,
+        };
+        self.format.or_else(named).unwrap_or(Format::Text)
+    }
+
+    /// What can be seen to be wrong before anything is read.
+    fn check(&self, mode: Mode) -> Result<()> {
+        let usage =
+            |what: &str, reason: &str| Err(Error::Usage { what: what.to_owned(), reason: reason.to_owned() });
+        if self.output.as_deref().and_then(Path::extension).is_some_and(|extension| extension == "html") {
+            return usage(
+                "--output",
+                "this version writes no HTML report; choose another name for text or JSON",
+            );
+        }
+        let needs_base = matches!(mode, Mode::One(analysis) if analysis.needs_base());
+        match &self.reference {
+            None if needs_base => usage(
+                "--mode compare",
+                "there is nothing to compare with; name the other snapshot with `--ref`",
+            ),
+            Some(_) if !needs_base && matches!(mode, Mode::One(_)) => usage(
+                "--ref",
+                "this mode looks at one snapshot; `--mode compare` and `--mode all` look at two",
+            ),
+            Some(other) if self.source == *other && other == Path::new(STANDARD_INPUT) => {
+                usage("standard input", "cannot be both snapshots; give one of them as a file")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn engine(&self, quiet: bool) -> Result<Engine> {
+        let cache = if self.no_cache { Cache::Off } else { Cache::Keep };
+        let store = super::open(&self.source, cache, quiet)?;
+        let reference =
+            self.reference.as_ref().map(|source| super::open(source, cache, quiet)).transpose()?;
+        let mut engine = Engine::open(store, engine::Options::default())?;
+        if let Some(store) = reference {
+            engine.attach(BASE, store)?;
+        }
+        Ok(engine)
+    }
+
+    fn fails(&self, findings: &[Finding]) -> bool {
+        let worst = findings.iter().map(|finding| finding.severity).max();
+        let limit = match self.fail_on {
+            None => return false,
+            Some(FailOn::Warning) => Severity::Warning,
+            Some(FailOn::Critical) => Severity::Critical,
+        };
+        worst >= Some(limit)
+    }
 }
 
 /// Runs the command.
 pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
-    let analysis = analysis(&args.mode)?;
-    if args.output.as_deref().and_then(Path::extension).is_some_and(|extension| extension == "html") {
-        let reason = "this version writes no HTML report; choose another name for text or JSON";
-        return Err(Error::Usage { what: "--output".to_owned(), reason: reason.to_owned() });
-    }
+    let mode = Mode::of_name(&args.mode)?;
+    args.check(mode)?;
     let mut thresholds = Thresholds::default();
     for assignment in &args.thresholds {
         thresholds.set(assignment)?;
     }
-    let lang = Lang::from(args.lang);
-    let store = super::open(&args.source, if args.no_cache { Cache::Off } else { Cache::Keep }, quiet)?;
-    let engine = Engine::open(store, engine::Options::default())?;
-    let snapshot = SnapshotFacts::read(&engine)?;
-    let notes = ImportNote::read(&engine)?;
-    let outcome = analysis.run(&engine, &thresholds, Scope { device: args.device })?;
+    let mut sources = vec![args.source.as_path()];
+    sources.extend(args.reference.as_deref());
+    let mut sink = Sink::open(args.output.as_deref(), &sources)?;
+    let format = args.format();
+    if sink.is_terminal() && matches!(format, Format::Arrow) {
+        let reason = "is nothing for a terminal; write it to a file with `-o FILE`, or into a pipe";
+        return Err(Error::Usage { what: "--format arrow".to_owned(), reason: reason.to_owned() });
+    }
+    let engine = args.engine(quiet)?;
+    let scope = Scope { device: args.device, params: &args.params };
+    let has_base = args.reference.is_some();
+    scope.check(&engine, &mode.relations(has_base))?;
+    let outcome = mode.run(&engine, &thresholds, scope, has_base)?;
     let findings = outcome.findings();
-    write_to(args.output.as_deref(), &[&args.source], |out| match args.format {
-        Format::Text => write_page(
-            out,
-            &Page {
-                mode: analysis.name(),
-                snapshot: snapshot.as_ref(),
-                notes: &notes,
-                findings: &findings,
-                figures: &outcome.figures(),
-            },
-            lang,
-        ),
-        Format::Json => {
-            let json = envelope(
-                analysis.name(),
-                snapshot.as_ref(),
-                &notes,
-                &thresholds,
-                &findings,
-                &outcome.json(),
-                lang,
-            );
-            serde_json::to_writer_pretty(&mut *out, &json)?;
-            writeln!(out)
+    let lang = Lang::from(args.lang);
+    let written = match format {
+        Format::Text | Format::Json => {
+            let snapshot = SnapshotFacts::read(&engine)?;
+            let notes = ImportNote::read(&engine)?;
+            if matches!(format, Format::Text) {
+                let figures = outcome.figures();
+                let page = Page {
+                    mode: mode.name(),
+                    snapshot: snapshot.as_ref(),
+                    notes: &notes,
+                    findings: &findings,
+                    figures: &figures,
+                };
+                write_page(&mut sink, &page, lang)
+            } else {
+                let result = outcome.json(lang);
+                let snapshot = snapshot.as_ref();
+                let json = envelope(mode.name(), snapshot, &notes, &thresholds, &findings, &result, lang);
+                serde_json::to_writer_pretty(&mut sink, &json)
+                    .map_err(std::io::Error::from)
+                    .and_then(|()| writeln!(sink))
+            }
         }
-    })?;
-    let worst = findings.iter().map(|finding| finding.severity).max();
-    Ok(match args.fail_on {
-        Some(FailOn::Warning) if worst >= Some(Severity::Warning) => Outcome::FindingReached,
-        Some(FailOn::Critical) if worst >= Some(Severity::Critical) => Outcome::FindingReached,
-        _ => Outcome::Done,
-    })
+        Format::Csv | Format::Arrow => {
+            let rows = table(mode, &engine, scope, &findings, lang)?;
+            write_rows(format, &rows, &mut sink)
+        }
+    };
+    written.map_err(|source| sink.error(source))?;
+    sink.finish()?;
+    Ok(if args.fails(&findings) { Outcome::FindingReached } else { Outcome::Done })
+}
+
+/// The one table of csv and arrow: the main relation of a mode; of all modes, what they found.
+fn table(
+    mode: Mode,
+    engine: &Engine,
+    scope: Scope<'_>,
+    findings: &[Finding],
+    lang: Lang,
+) -> Result<engine::Rows> {
+    match mode {
+        Mode::One(analysis) => match analysis.relations().first() {
+            Some(relation) => scope.relation(engine, relation),
+            None => Ok(findings_batch(findings, lang)),
+        },
+        Mode::All => Ok(findings_batch(findings, lang)),
+    }
+}
+
+fn write_rows(format: Format, rows: &engine::Rows, sink: &mut Sink) -> std::io::Result<()> {
+    let format = if matches!(format, Format::Arrow) { output::Format::Arrow } else { output::Format::Csv };
+    let mut writer = RowWriter::new(format, &rows.schema, None, &mut *sink)?;
+    for batch in &rows.batches {
+        writer.write(batch)?;
+    }
+    writer.finish().map(drop)
 }
 
 /// Runs `npusnap thresholds`.
 pub(super) fn thresholds(_args: &ThresholdsArgs) -> Result<Outcome> {
-    write_to(None, &[], |out| {
-        for (name, value, _, doc) in Thresholds::default().list() {
-            writeln!(out, "{name:20} {value:<6}  {doc}")?;
-        }
-        Ok(())
-    })?;
+    let mut sink = Sink::open(None, &[])?;
+    for (name, value, _, doc) in Thresholds::default().list() {
+        writeln!(sink, "{name:20} {value:<6}  {doc}").map_err(|source| sink.error(source))?;
+    }
+    sink.finish()?;
     Ok(Outcome::Done)
-}
-
-/// Hands a buffered writer to `write`: standard output, or a file that appears whole or not at all.
-fn write_to(
-    path: Option<&Path>,
-    sources: &[&Path],
-    write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
-) -> Result<()> {
-    let mut sink = Sink::open(path, sources)?;
-    write(&mut sink).map_err(|source| sink.error(source))?;
-    sink.finish()
 }

@@ -220,7 +220,8 @@ fn name(format: Format) -> String {
     value.map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-fn param(text: &str) -> Result<(String, Value), String> {
+/// Reads `NAME=VALUE`.
+pub(super) fn param(text: &str) -> Result<(String, Value), String> {
     let (name, value) = text.split_once('=').ok_or("there is no `=`")?;
     let name = name.strip_prefix('$').unwrap_or(name);
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {

@@ -4,16 +4,17 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
+use arrow::record_batch::RecordBatch;
 use datafusion::catalog::{MemorySchemaProvider, TableFunctionImpl, TableProvider};
 use datafusion::common::TableReference;
-use datafusion::datasource::ViewTable;
+use datafusion::datasource::{MemTable, ViewTable};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::ParquetReadOptions;
 
 use super::Engine;
 use super::explain::query_error;
 use super::kept::Kept;
-use super::sql_macro::catalog;
+use super::sql_macro::{SqlMacro, catalog};
 use super::table_function::{self, TableFunction};
 use crate::error::{Error, Result};
 use crate::schema::{TABLES, Table};
@@ -33,6 +34,12 @@ impl Engine {
     /// # Errors
     /// The store cannot be read, or there is such a schema already.
     pub fn attach(&mut self, schema: &str, store: Store) -> Result<()> {
+        self.new_schema(schema)?;
+        self.register_store(schema, store)?;
+        self.finish_attaching(schema)
+    }
+
+    fn new_schema(&self, schema: &str) -> Result<()> {
         let catalog = self.context.catalog(CATALOG);
         let free =
             catalog.as_ref().filter(|catalog| !catalog.schema_names().iter().any(|name| name == schema));
@@ -45,12 +52,28 @@ impl Engine {
         catalog
             .register_schema(schema, Arc::new(MemorySchemaProvider::new()))
             .map_err(|source| query_error(schema, &source))?;
-        self.register_store(schema, store)?;
-        self.register_macros(schema)
+        Ok(())
+    }
+
+    /// Registers the macros of what was attached; with a `base`, the ones that compare with it as well.
+    fn finish_attaching(&mut self, schema: &str) -> Result<()> {
+        self.register_macros(schema)?;
+        if schema == BASE { self.register_where(OWN, |definition| definition.needs_base) } else { Ok(()) }
+    }
+
+    /// [`attach`](Self::attach) for rows in memory; a table that is not among them is empty.
+    ///
+    /// # Errors
+    /// A batch has not the schema of its table, or there is such a schema already.
+    pub fn attach_in_memory(&mut self, schema: &str, tables: HashMap<&str, Vec<RecordBatch>>) -> Result<()> {
+        self.new_schema(schema)?;
+        self.register_batches(schema, tables)?;
+        self.finish_attaching(schema)
     }
 
     /// Whether a snapshot is attached under this name.
-    pub(super) fn is_attached(&self, schema: &str) -> bool {
+    #[must_use]
+    pub fn is_attached(&self, schema: &str) -> bool {
         let names = self.context.catalog(CATALOG).map(|catalog| catalog.schema_names());
         names.is_some_and(|names| names.iter().any(|name| name == schema))
     }
@@ -76,10 +99,42 @@ impl Engine {
         Ok(())
     }
 
-    /// Every macro can be called with arguments, and used without as a view: then it has its defaults and no limit.
+    pub(super) fn register_batches(
+        &self,
+        schema: &str,
+        mut tables: HashMap<&str, Vec<RecordBatch>>,
+    ) -> Result<()> {
+        for table in TABLES {
+            let schema_seen = Arc::new(plain_schema(table));
+            let batches = tables.remove(table.name).unwrap_or_default();
+            let batches: Vec<RecordBatch> = batches
+                .into_iter()
+                .map(|batch| RecordBatch::try_new(Arc::clone(&schema_seen), batch.columns().to_vec()))
+                .collect::<Result<_, _>>()
+                .map_err(|source| query_error(table.name, &source.into()))?;
+            let provider = MemTable::try_new(schema_seen, vec![batches])
+                .map_err(|source| query_error(table.name, &source))?;
+            self.register(schema, table.name, Arc::new(provider))?;
+        }
+        Ok(())
+    }
+
+    /// The macros that need no other snapshot.
     pub(super) fn register_macros(&mut self, schema: &str) -> Result<()> {
+        self.register_where(schema, |definition| !definition.needs_base)
+    }
+
+    /// Every macro can be called with arguments, and used without as a view: then it has its defaults and no limit.
+    fn register_where(&mut self, schema: &str, wanted: impl Fn(&SqlMacro) -> bool) -> Result<()> {
         let mut state = self.state_of(schema);
-        for definition in catalog()? {
+        // What stands above is called by its bare name, whose snapshot it belongs to.
+        for (called, (definition, plan)) in &self.macros {
+            if *called == qualified(schema, definition.name) {
+                let function = TableFunction::new(definition.clone(), plan.clone());
+                state.register_udtf(definition.name, Arc::new(function));
+            }
+        }
+        for definition in catalog()?.into_iter().filter(wanted) {
             let name = definition.name;
             let failed = |source| query_error(name, &source);
             let plan = self.runtime.block_on(state.create_logical_plan(definition.body)).map_err(failed)?;
@@ -94,7 +149,6 @@ impl Engine {
             let function: Arc<dyn TableFunctionImpl> =
                 Arc::new(TableFunction::new(definition.clone(), plan.clone()));
             let called = qualified(schema, name);
-            // For the files below it: they call it by its bare name, whose snapshot they belong to.
             state.register_udtf(name, Arc::clone(&function));
             self.context.register_udtf(&called, function);
             self.macros.insert(called, (definition, plan));
@@ -119,18 +173,20 @@ pub(super) fn qualified(schema: &str, name: &str) -> String {
     if schema == OWN { name.to_owned() } else { format!("{schema}.{name}") }
 }
 
-/// The table's schema with text as views into the file's pages, which filters on it need not copy; and without the docs
-/// that the file's columns carry, over which the planner stumbles where a UNION brings columns with different ones together.
+/// The table's schema without the docs that its columns carry, over which the planner stumbles where a UNION brings
+/// columns with different ones together.
+fn plain_schema(table: &Table) -> Schema {
+    let fields = table.arrow();
+    let fields = fields.fields().iter().map(|field| field.as_ref().clone().with_metadata(HashMap::new()));
+    Schema::new(fields.collect::<Vec<Field>>())
+}
+
+/// [`plain_schema`] with text as views into the file's pages, which filters on it need not copy.
 fn view_schema(table: &Table) -> Schema {
-    let fields: Vec<Field> = table
-        .arrow()
-        .fields()
-        .iter()
-        .map(|field| match field.data_type() {
-            DataType::Utf8 => field.as_ref().clone().with_data_type(DataType::Utf8View),
-            _ => field.as_ref().clone(),
-        })
-        .map(|field| field.with_metadata(HashMap::new()))
-        .collect();
-    Schema::new(fields)
+    let plain = plain_schema(table);
+    let fields = plain.fields().iter().map(|field| match field.data_type() {
+        DataType::Utf8 => field.as_ref().clone().with_data_type(DataType::Utf8View),
+        _ => field.as_ref().clone(),
+    });
+    Schema::new(fields.collect::<Vec<Field>>())
 }

@@ -25,13 +25,12 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::DataFusionError;
-use datafusion::datasource::MemTable;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::LogicalPlan;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::error::{Error, Result};
-use crate::schema::{self, TABLES};
+use crate::schema;
 use crate::store::Store;
 
 pub use attach::BASE;
@@ -108,14 +107,9 @@ impl Engine {
     ///
     /// # Errors
     /// A batch has not the schema of its table.
-    pub fn in_memory(mut tables: HashMap<&str, Vec<RecordBatch>>, options: Options) -> Result<Self> {
+    pub fn in_memory(tables: HashMap<&str, Vec<RecordBatch>>, options: Options) -> Result<Self> {
         let mut engine = Self::start(options)?;
-        for table in TABLES {
-            let batches = tables.remove(table.name).unwrap_or_default();
-            let provider = MemTable::try_new(table.arrow(), vec![batches])
-                .map_err(|source| query_error(table.name, &source))?;
-            engine.register(OWN, table.name, Arc::new(provider))?;
-        }
+        engine.register_batches(OWN, tables)?;
         engine.register_macros(OWN)?;
         Ok(engine)
     }
@@ -144,17 +138,33 @@ impl Engine {
         self.relation(R::RELATION, params)?.read()
     }
 
+    /// A table, all of it; for tables that are small. One of an attached snapshot has its schema in front.
+    ///
+    /// # Errors
+    /// There is no such table, or it cannot be read.
+    pub fn table(&self, name: &str) -> Result<Rows> {
+        let run = async {
+            let frame = self.context.table(name).await?;
+            let schema = Arc::clone(frame.schema().inner());
+            Ok(Rows { schema, batches: frame.collect().await? })
+        };
+        self.runtime.block_on(run).map_err(|source| query_error(name, &source))
+    }
+
     /// The table that `R` reads, all of it, as typed rows; for tables that are small.
     ///
     /// # Errors
     /// The table cannot be read, or a column is not what `R` says.
     pub fn table_rows<R: Row>(&self) -> Result<Vec<R>> {
-        let run = async {
-            let frame = self.context.table(R::RELATION).await?;
-            let schema = Arc::clone(frame.schema().inner());
-            Ok(Rows { schema, batches: frame.collect().await? })
-        };
-        self.runtime.block_on(run).map_err(|source| query_error(R::RELATION, &source))?.read()
+        self.table(R::RELATION)?.read()
+    }
+
+    /// The parameters of a relation of `sql/`.
+    ///
+    /// # Errors
+    /// There is no such relation.
+    pub fn parameters(&self, name: &str) -> Result<&[Param]> {
+        Ok(&self.definition(name)?.0.params)
     }
 
     /// Columns of a relation of `sql/` or of a table, without running anything.

@@ -45,28 +45,35 @@ pub fn write_page(out: &mut dyn Write, page: &Page<'_>, lang: Lang) -> io::Resul
         match figure {
             Figure::Table(table) => write_table(out, table, lang)?,
             Figure::Note(text) => writeln!(out, "{}", text.get(lang))?,
+            Figure::Heading(text) => {
+                let text = text.get(lang);
+                writeln!(out, "{text}\n{}", "=".repeat(text.width()))?;
+            }
         }
     }
     write_notes(out, page.notes, lang)
 }
 
 fn heading(out: &mut dyn Write, mode: &str, snapshot: &SnapshotFacts, lang: Lang) -> io::Result<()> {
-    let protocol = snapshot.protocol.map_or(String::new(), |protocol| {
+    let protocol = snapshot.protocol().map_or(String::new(), |protocol| {
         let text = Text::new(format!(", protocol {protocol}"), format!("，协议 {protocol}"));
         text.get(lang).to_owned()
     });
-    let events = quantity::count(snapshot.event_count);
-    let stacks = quantity::count(snapshot.stack_count);
+    let (events, stacks) = (snapshot.event_count(), snapshot.stack_count());
     writeln!(
         out,
         "npusnap {mode} · {} · {} · {}{protocol}",
-        snapshot.source_name,
-        quantity::bytes(snapshot.source_bytes),
-        snapshot.producer,
+        snapshot.source_name(),
+        quantity::bytes(snapshot.source_bytes()),
+        snapshot.producer(),
     )?;
     let counts = Text::new(
-        format!("{events} trace entries, {stacks} call stacks"),
-        format!("{events} 条事件记录，{stacks} 个调用栈"),
+        format!(
+            "{}, {}",
+            quantity::counted(events, "trace entry", "trace entries"),
+            quantity::counted(stacks, "call stack", "call stacks")
+        ),
+        format!("{} 条事件记录，{} 个调用栈", quantity::count(events), quantity::count(stacks)),
     );
     writeln!(out, "{}\n", counts.get(lang))
 }

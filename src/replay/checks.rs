@@ -1,9 +1,9 @@
 //! The self-check of a device: base, final and residual of each counter, and in words what did not add up.
 
 use super::device::{Detached, Final};
-use super::events::{Action, Seen};
+use super::event::Action;
+use super::events::Seen;
 use super::notes::{Notes, Severity, narrow};
-use super::rows::Reading;
 use super::tally::{GAPS, Gap, Sums, Tally};
 use crate::schema::ReplayCheck;
 
@@ -15,11 +15,20 @@ pub(super) struct Checks {
     /// Bytes of the segments at the beginning, as their ranges have it.
     pub(super) reserved_before: i128,
     pub(super) tally: Tally,
-    pub(super) reading: Reading,
+    /// Whether sizes by rule, and sizes by geometry, prove nothing.
+    pub(super) doubts: (bool, bool),
+    /// Whether one of the two free events was never recorded.
+    pub(super) frees_are_one: bool,
+    /// Allocations among those without end whose address was used again, and their bytes.
+    pub(super) lost_ends: (i64, i128),
     pub(super) seen: Seen,
     pub(super) detached: Option<Detached>,
     /// Active blocks of the final state that no event can be paired with.
     pub(super) without_address: i64,
+    /// Events of other memory pools than the one the segments are of.
+    pub(super) elsewhere: i64,
+    /// How many earlier dumps left a mark, and the largest difference between what they counted and what is found here.
+    pub(super) marks: (usize, i128),
 }
 
 /// One counter.
@@ -43,7 +52,7 @@ impl Checks {
         let Self { last, tally, .. } = self;
         let (change, before) = self.joined_frees();
         let requested = self.are_events_whole();
-        let rounded = requested && self.unproven().count == 0 && self.deviation() == 0;
+        let rounded = requested && self.unproven().count == 0 && self.marks.1 == 0;
         let counter = |name, last, change, before, is_exact| Counter { name, last, change, before, is_exact };
         [
             counter(
@@ -75,7 +84,7 @@ impl Checks {
     /// Where one of the two free events was never recorded, the other changes both pairs of counters.
     fn joined_frees(&self) -> (Sums, Sums) {
         let (mut change, mut before) = (self.tally.changes, self.tally.before);
-        if !self.reading.frees_are_one {
+        if !self.frees_are_one {
             return (change, before);
         }
         if self.seen.count(Action::FreeRequested) == 0 {
@@ -92,7 +101,7 @@ impl Checks {
 
     /// Whether base and residual mean anything.
     fn is_anchored(&self) -> bool {
-        self.detached.is_none() && self.seen.backward_steps == 0
+        self.detached.is_none() && self.seen.jumps.is_empty() && self.elsewhere == 0
     }
 
     /// Whether `alloc` was never recorded although there were some.
@@ -108,13 +117,7 @@ impl Checks {
     }
 
     fn unproven(&self) -> super::tally::Blocks {
-        self.tally.unproven(self.reading.doubts_rule, self.reading.doubts_geometry)
-    }
-
-    /// The largest difference between what an earlier dump counted and what is found here.
-    fn deviation(&self) -> i128 {
-        let marks = self.tally.marks.iter().map(|mark| mark.found - i128::from(mark.told));
-        marks.max_by_key(|difference| difference.abs()).unwrap_or_default()
+        self.tally.unproven(self.doubts.0, self.doubts.1)
     }
 
     /// The rows of `replay_checks`.
@@ -157,10 +160,18 @@ impl Checks {
         }
         self.report_gaps(notes);
         self.report_sizes(notes);
-        let steps = i128::from(self.seen.backward_steps);
-        let doc = "events earlier than the one before: lifetimes and curves follow the order of the list, which is not \
-                   that of time; no counter is exact";
-        notes.add(Severity::DataLoss, "replay_out_of_order", device, steps, doc);
+        let doc = "events of other memory pools than the one that all segments are in: the dump was of that pool alone; \
+                   lifetimes, base and final are those of the pool, and no counter is exact";
+        notes.add(Severity::DataLoss, "events_of_other_pools", device, i128::from(self.elsewhere), doc);
+        let jumps = i128::try_from(self.seen.jumps.len()).unwrap_or_default();
+        let doc = if self.seen.is_in_pieces() {
+            "places where the list of events goes back in time: a ring buffer was resized; allocations are paired in the \
+             order of time, and as curves follow the list, no counter is exact"
+        } else {
+            "places where the list of events goes back in time: a ring buffer was resized; the pieces cannot be put in \
+             order, allocations are paired as they stand, and no counter is exact"
+        };
+        notes.add(Severity::DataLoss, "events_out_of_order", device, jumps, doc);
         for counter in self.counters() {
             let Some(base) = counter.base() else { continue };
             let doc = format!(
@@ -206,9 +217,15 @@ impl Checks {
             );
             notes.add(Severity::DataLoss, name, device, i128::from(found.count), doc);
         }
+        let (count, bytes) = self.lost_ends;
+        let doc = format!(
+            "of those in allocations_without_end, allocations of {bytes} bytes whose address was used again: their frees \
+             are missing, and the free indices are those of the next event there"
+        );
+        notes.add(Severity::DataLoss, "allocs_on_live_addresses", device, i128::from(count), doc);
         let doc =
             "free_requested or free_completed was never recorded here; the one that was stands for both";
-        notes.add(Severity::DataLoss, "frees_are_one", device, i128::from(self.reading.frees_are_one), doc);
+        notes.add(Severity::DataLoss, "frees_are_one", device, i128::from(self.frees_are_one), doc);
         let doc = "alloc was never recorded here, so there is no curve of allocated and active";
         notes.add(Severity::DataLoss, "allocs_not_recorded", device, i128::from(self.lacks_allocs()), doc);
         let doc = "active blocks without an address, which no event can be paired with";
@@ -248,11 +265,11 @@ impl Checks {
         let doc = "large blocks that are not as the allocator would have cut them from free memory: settings that are not \
                    in the file, or pools that never split; no size is proven by it";
         notes.add(Severity::Info, "splitting_rule_broken", device, i128::from(tally.geometry_broken), doc);
-        let marks = i128::try_from(tally.marks.len()).unwrap_or_default();
+        let marks = i128::try_from(self.marks.0).unwrap_or_default();
         let doc = "marks of earlier dumps, which say how many bytes were active; compared with the replay";
         notes.add(Severity::Info, "calibration_points", device, marks, doc);
         let doc = "largest difference between active bytes as replayed and as an earlier dump counted them; such a dump \
                    may have been of one memory pool only";
-        notes.add(Severity::DataLoss, "calibration_deviation", device, self.deviation(), doc);
+        notes.add(Severity::DataLoss, "calibration_deviation", device, self.marks.1, doc);
     }
 }

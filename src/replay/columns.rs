@@ -38,11 +38,19 @@ pub(super) fn texts<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<Ve
     Ok(dictionary.keys().iter().map(|key| key.and_then(text)).collect())
 }
 
-/// Times with [`NO_TIME`] where there is none; `None` where there is none at all.
-pub(super) fn times(array: &Int64Array) -> Option<ScalarBuffer<i64>> {
+/// Times with [`NO_TIME`] where there is none, and whether there are any.
+pub(super) fn times(array: &Int64Array) -> (ScalarBuffer<i64>, bool) {
     match array.null_count() {
-        0 => Some(array.values().clone()),
-        nulls if nulls == array.len() => None,
-        _ => Some(array.iter().map(|time| time.unwrap_or(NO_TIME)).collect::<Vec<_>>().into()),
+        0 => (array.values().clone(), true),
+        nulls if nulls == array.len() => (vec![NO_TIME; nulls].into(), false),
+        _ => (array.iter().map(|time| time.unwrap_or(NO_TIME)).collect::<Vec<_>>().into(), true),
+    }
+}
+
+/// Numbers with 0 where there is none.
+pub(super) fn zeros(array: &Int64Array) -> ScalarBuffer<i64> {
+    match array.null_count() {
+        0 => array.values().clone(),
+        _ => array.iter().map(Option::unwrap_or_default).collect::<Vec<_>>().into(),
     }
 }

@@ -1,18 +1,21 @@
 //! One device: the final state and the events of it put together.
 
+use std::ops::ControlFlow;
+
 use super::checks::Checks;
 use super::columns::NO_TIME;
-use super::events::{Action, Events, Places, Seen};
+use super::event::{Action, Places};
+use super::events::{Events, Seen};
 use super::ranges::Kind;
 use super::rows::{Fate, NO_INDEX, Proof, Reading, Rows};
 use super::rules::Rules;
-use super::state::{Block, FinalState, Segment};
+use super::state::{Block, Share};
 use super::tally::{Gap, Part};
-use super::walk::{Cutting, NO_SIZE, Open, Walk};
+use super::walk::{Cutting, NO_SIZE, Open, Walk, Walked};
 use crate::error::Result;
 
 /// Device index of pinned host memory.
-const HOST: i64 = -1;
+pub(super) const HOST: i64 = -1;
 
 /// Counters of the final state; `None` where it does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,44 +42,28 @@ pub(super) enum Detached {
 pub(super) struct Device<'a> {
     pub(super) id: i64,
     pub(super) index: i64,
-    pub(super) state: &'a FinalState,
-    pub(super) rules: &'a Rules,
+    /// Segments and blocks of the caching allocator: those of workspaces are none.
+    pub(super) share: Share<'a>,
     pub(super) seen: Seen,
     pub(super) detached: Option<Detached>,
+    /// The one memory pool that the final state shows, although events are of others too.
+    pub(super) only_pool: Option<(i64, i64)>,
 }
 
 impl Device<'_> {
-    /// Segments of the caching allocator: those of workspaces are none.
-    fn segments(&self) -> impl Iterator<Item = &Segment> {
-        self.state.segments.iter().filter(|segment| self.owns(segment))
-    }
-
-    fn owns(&self, segment: &Segment) -> bool {
-        let is_workspace = segment.address.is_some_and(|address| self.seen.workspaces.contains(&address));
-        segment.device_id == self.id && !is_workspace
-    }
-
-    /// Active blocks with their segments.
-    fn blocks(&self) -> impl Iterator<Item = (&Block, &Segment)> {
-        self.state.blocks.iter().filter_map(|block| {
-            let segment = self.state.segment(block.segment_id)?;
-            self.owns(segment).then_some((block, segment))
-        })
-    }
-
     /// Whether there is anything to check.
     pub(super) fn is_empty(&self) -> bool {
-        self.seen.kept == 0 && self.segments().next().is_none()
+        self.seen.kept == 0 && self.share.segments.is_empty()
     }
 
     fn last(&self) -> Final {
         let mut sums = Final {
             allocated_requested: Some(0),
             active_requested: Some(0),
-            reserved: self.segments().map(|segment| i128::from(segment.size)).sum(),
+            reserved: self.share.segments.iter().map(|segment| i128::from(segment.size)).sum(),
             ..Final::default()
         };
-        for (block, _) in self.blocks() {
+        for (block, _) in &self.share.blocks {
             let (size, requested) = (i128::from(block.size), block.requested.map(i128::from));
             let plus = |sum: Option<i128>| Some(sum? + requested?);
             sums.active += size;
@@ -89,13 +76,13 @@ impl Device<'_> {
         sums
     }
 
-    fn cutting(&self) -> Cutting {
+    fn cutting(&self, rules: &Rules) -> Cutting {
         let happened = |actions: [Action; 2]| actions.iter().any(|action| self.seen.count(*action) > 0);
         let mapped = happened([Action::SegmentMap, Action::SegmentUnmap])
-            || self.segments().any(|segment| segment.is_expandable);
+            || self.share.segments.iter().any(|segment| segment.is_expandable);
         let plain = happened([Action::SegmentAlloc, Action::SegmentFree])
-            || self.segments().any(|segment| !segment.is_expandable && !segment.is_small);
-        match (mapped || self.rules.expandable, plain) {
+            || self.share.segments.iter().any(|segment| !segment.is_expandable && !segment.is_small);
+        match (mapped || rules.expandable, plain) {
             _ if self.index == HOST => Cutting::Host,
             (true, false) => Cutting::Exact,
             (false, _) => Cutting::Rests,
@@ -104,44 +91,70 @@ impl Device<'_> {
     }
 
     /// Reads the events backward; finished rows go to `rows`.
-    pub(super) fn replay(&self, events: &Events, places: &mut Places, rows: &mut Rows) -> Result<Checks> {
-        let cutting = self.cutting();
-        let mut walk = Walk::new(self.rules, cutting, rows);
+    pub(super) fn replay(
+        &self,
+        rules: &Rules,
+        events: &Events,
+        places: &mut Places,
+        rows: &mut Rows,
+    ) -> Result<Checks> {
+        let mut walk = Walk::new(rules, self.cutting(rules), rows);
         let mut without_address = 0;
         if self.detached.is_none() {
-            for segment in self.segments() {
+            for segment in &self.share.segments {
                 let kind = if segment.is_expandable { Kind::Mapped } else { Kind::Segment };
                 if let Some(address) = segment.address {
                     walk.add_segment(address, segment.size, kind);
                 }
             }
-            for (block, segment) in self.blocks() {
+            for (block, segment) in &self.share.blocks {
                 match block.address {
                     Some(address) => walk.add_block(address, open(block, places.number(segment.place))),
                     None => without_address += 1,
                 }
             }
         }
-        events.backward(self.id, |event| walk.event(event))?;
-        let (mut tally, ranges) = walk.finish()?;
+        let mut elsewhere = 0;
+        events.backward(&self.seen, |event| {
+            match self.only_pool {
+                Some(pool) if places.get(event.place).is_outside(pool) => elsewhere += 1,
+                _ => walk.event(event)?,
+            }
+            Ok(ControlFlow::Continue(()))
+        })?;
+        let Walked { tally, reserved, mut ends } = walk.finish()?;
+        if !ends.is_empty() {
+            events.backward(&self.seen, |event| {
+                ends.look(event);
+                Ok(ControlFlow::Continue(()))
+            })?;
+        }
         // A dump of one memory pool counted that pool alone.
-        tally.marks.retain(|mark| places.get(mark.place).pool.is_none_or(|pool| pool == (0, 0)));
-        let reading = Reading {
-            doubts_rule: tally.rule_broken > 0,
-            doubts_geometry: tally.rule_broken > 0 || tally.geometry_broken > 0,
-            frees_are_one: self.skips(&tally),
-        };
-        rows.end_device(self.id, reading)?;
-        Ok(Checks {
+        let pool = self.only_pool.unwrap_or_default();
+        let marks = tally.deviation(|place| !places.get(place).is_outside(pool));
+        let checks = Checks {
             device_id: self.id,
             last: self.last(),
-            reserved_before: ranges.total(),
+            reserved_before: reserved,
+            doubts: (tally.rule_broken > 0, tally.rule_broken > 0 || tally.geometry_broken > 0),
+            frees_are_one: self.skips(&tally),
+            lost_ends: ends.lost,
             tally,
-            reading,
             seen: self.seen.clone(),
             detached: self.detached,
             without_address,
-        })
+            elsewhere,
+            marks,
+        };
+        let reading = Reading {
+            doubts_rule: checks.doubts.0,
+            doubts_geometry: checks.doubts.1,
+            frees_are_one: checks.frees_are_one,
+            frees_have_alloc_stack: checks.tally.frees_have_alloc_stack(),
+            ends,
+        };
+        rows.end_device(self.id, reading)?;
+        Ok(checks)
     }
 
     /// Whether the recording left out one of the two free events (`skip_actions`).

@@ -4,10 +4,15 @@
 //! final state is known, and then it reads the events backward, from the state that is known to the one that is not.
 
 mod checks;
+mod chunk;
 mod columns;
 mod device;
+mod ends;
+mod event;
 mod events;
 mod notes;
+mod order;
+mod padding;
 mod ranges;
 mod rows;
 mod rules;
@@ -110,33 +115,59 @@ impl<'a> Replay<'a> {
             Some(batch) => columns::texts(batch, "allocator_settings")?.into_iter().next().flatten(),
             None => None,
         };
-        let rules = Rules::new(settings, &self.state);
-        let mut checks = Vec::new();
         let mut places = std::mem::take(&mut self.events.places);
+        let is_workspace =
+            |segment: &state::Segment| self.events.is_workspace(segment.device_id, segment.address);
+        let mut shares = self.state.shares(is_workspace);
+        let only_pool = self.state.only_pool().filter(|pool| places.have_another_pool(*pool));
+        let mut devices = Vec::new();
         for (id, index) in self.state.devices.iter().rev() {
             let seen = self.events.seen.get(id).cloned().unwrap_or_default();
             let detached = self.detached(*id, &seen, options, summary);
-            let device = Device { id: *id, index: *index, state: &self.state, rules: &rules, seen, detached };
-            if !device.is_empty() {
-                checks.push(device.replay(&self.events, &mut places, &mut self.rows)?);
-            }
+            let share = shares.remove(id).unwrap_or_default();
+            let only_pool = only_pool.filter(|_| *index != device::HOST);
+            devices.push(Device { id: *id, index: *index, share, seen, detached, only_pool });
+        }
+        devices.retain(|device| !device.is_empty());
+        let rules = Rules::new(settings, self.padding(&devices)?);
+        let mut checks = Vec::new();
+        for device in devices {
+            checks.push(device.replay(&rules, &self.events, &mut places, &mut self.rows)?);
         }
         checks.reverse();
         self.rows.write(&places, self.sink)?;
         let mut notes = Notes::default();
-        let is_guess = self.state.is_npu && rules.padding.is_none() && !self.state.segments.is_empty();
         notes.add(
             notes::Severity::Info,
             "block_padding_unknown",
             None,
-            i128::from(is_guess),
-            "no block shows whether this NPU's allocator adds 32 bytes to a request; rounded sizes assume it does",
+            i128::from(rules.padding.is_none() && !checks.is_empty()),
+            "nothing shows whether this NPU's allocator adds 32 bytes to a request; rounded sizes assume it does",
         );
         checks.iter().for_each(|check| check.report(&mut notes));
         self.write_checks(&checks)?;
         self.write_notes(&mut notes)?;
         self.write_snapshot(rules.padding)?;
         Ok(notes.warnings)
+    }
+
+    /// Bytes the allocator adds to a request before it rounds.
+    fn padding(&self, devices: &[Device<'_>]) -> Result<Option<i64>> {
+        if !self.state.is_npu {
+            return Ok(Some(0));
+        }
+        let is_host = |id| self.state.devices.get(&id) == Some(&device::HOST);
+        if let Some(padding) = padding::of_blocks(&self.state, is_host) {
+            return Ok(Some(padding));
+        }
+        for device in
+            devices.iter().filter(|device| device.index != device::HOST && device.detached.is_none())
+        {
+            if let Some(padding) = padding::of_events(&self.events, &device.seen, &device.share)? {
+                return Ok(Some(padding));
+            }
+        }
+        Ok(None)
     }
 
     fn detached(

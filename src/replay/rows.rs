@@ -5,7 +5,8 @@ use std::path::Path;
 use arrow::buffer::{Buffer, ScalarBuffer};
 
 use super::columns::NO_TIME;
-use super::events::Places;
+use super::ends::Ends;
+use super::event::Places;
 use super::spool::Spool;
 use crate::error::{Error, Result};
 use crate::schema::{Allocation, AllocationsBuilder, Names, Symbol};
@@ -81,18 +82,22 @@ pub(super) struct Row {
 }
 
 /// How the rows of a device are to be read, as far as that shows only when all have come.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 pub(super) struct Reading {
     /// Sizes by rule or geometry are no proof: other blocks were seen to break it.
     pub(super) doubts_rule: bool,
     pub(super) doubts_geometry: bool,
     /// Where the recording skipped one of the two free events, the other stands for both.
     pub(super) frees_are_one: bool,
+    /// Frees were recorded with the stack of the alloc.
+    pub(super) frees_have_alloc_stack: bool,
+    /// Ends that the trace lacks.
+    pub(super) ends: Ends,
 }
 
 impl Reading {
     /// Whether a size known that way is proven.
-    pub(super) fn is_proven(self, proof: Proof) -> bool {
+    pub(super) fn is_proven(&self, proof: Proof) -> bool {
         match proof {
             Proof::None => false,
             Proof::Final | Proof::Host => true,
@@ -103,16 +108,25 @@ impl Reading {
 
     /// Fills in what follows from events that are there for those that are not. An allocation that was pending when the
     /// window began is no such case: its request came before.
-    fn apply(self, mut row: Row) -> Row {
-        let is_gone = row.completed != NO_INDEX;
-        if is_gone && row.requested == NO_INDEX && (self.frees_are_one || row.origin == Origin::Window) {
-            row.requested = row.completed;
+    fn apply(&self, mut row: Row) -> Row {
+        if row.completed == NO_INDEX && row.fate != Fate::Freed {
+            let begun = if row.requested == NO_INDEX { row.alloc } else { row.requested };
+            if let Some(end) = self.ends.end_of(begun) {
+                (row.completed, row.fate) = (end, Fate::Freed);
+            }
         }
         if self.frees_are_one && row.fate == Fate::PendingFree && row.requested != NO_INDEX {
             row.fate = Fate::Freed;
         }
-        if row.fate == Fate::Freed && !is_gone {
+        if row.fate == Fate::Freed && row.completed == NO_INDEX {
             row.completed = row.requested;
+        }
+        let is_gone = row.completed != NO_INDEX;
+        if is_gone && row.requested == NO_INDEX && (self.frees_are_one || row.origin == Origin::Window) {
+            row.requested = row.completed;
+        }
+        if self.frees_have_alloc_stack && row.origin == Origin::BeforeWindow && row.stack == 0 {
+            row.stack = row.free_stack;
         }
         row
     }
@@ -177,8 +191,8 @@ fn kind(row: &Row) -> u8 {
 pub(super) struct Rows {
     spool: Spool,
     columns: Columns,
-    /// Devices of the chunks.
-    devices: Vec<(i64, Reading)>,
+    /// Devices, the last one first, and behind which chunk their rows end.
+    devices: Vec<(i64, Reading, usize)>,
 }
 
 impl Rows {
@@ -198,16 +212,20 @@ impl Rows {
         if !self.columns.kinds.is_empty() {
             self.spool.push(self.columns.take())?;
         }
-        self.devices.resize(self.spool.len(), (device_id, reading));
+        self.devices.push((device_id, reading, self.spool.len()));
         Ok(())
     }
 
     /// Writes the rows, the one that came last first.
     pub(super) fn write(&self, places: &Places, sink: &mut dyn RowSink) -> Result<()> {
         let mut output = Output { builder: AllocationsBuilder::default(), id: 0, sink };
-        for (number, (device_id, reading)) in self.devices.iter().enumerate().rev() {
-            for row in read(self.spool.get(number)?).into_iter().rev() {
-                output.push(*device_id, places, &reading.apply(row), reading.is_proven(row.proof))?;
+        let starts = [0].into_iter().chain(self.devices.iter().map(|(_, _, end)| *end));
+        let chunks: Vec<_> = starts.zip(&self.devices).collect();
+        for (start, (device_id, reading, end)) in chunks.into_iter().rev() {
+            for number in (start..*end).rev() {
+                for row in read(self.spool.get(number)?).into_iter().rev() {
+                    output.push(*device_id, places, &reading.apply(row), reading.is_proven(row.proof))?;
+                }
             }
         }
         output.flush()

@@ -1,15 +1,13 @@
-//! The allocator's rules for the size of a block, and what a snapshot shows of the settings they depend on.
+//! The allocator's rules for the size of a block, and the settings they depend on.
 
 use serde_json::Value;
 
-use super::state::FinalState;
+use super::padding::NPU;
 
 /// All sizes are multiples of this, and none is smaller.
 const SMALLEST: i64 = 512;
 /// The largest block of the small pool, and the largest rest that a block of the large pool keeps.
 pub(super) const SMALL: i64 = 1 << 20;
-/// Bytes that `torch_npu` may add to a request before it rounds.
-const NPU_PADDING: i64 = 32;
 
 /// How requests are rounded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,6 +19,11 @@ pub(super) struct Rounding {
 }
 
 impl Rounding {
+    /// Rounding without settings, with so many bytes added first.
+    pub(super) fn padded(padding: i64) -> Self {
+        Self { padding, divisions: Vec::new() }
+    }
+
     /// The size a request is rounded to.
     pub(super) fn round(&self, request: i64) -> i64 {
         let size = request.saturating_add(self.padding);
@@ -66,15 +69,11 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// Reads `allocator_settings`, and asks the blocks of the final state for what it does not hold.
-    pub(super) fn new(settings: Option<&str>, state: &FinalState) -> Self {
+    /// Reads `allocator_settings`; how much padding there is shows elsewhere.
+    pub(super) fn new(settings: Option<&str>, padding: Option<i64>) -> Self {
         let settings: Value = settings.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
-        let padding = if state.is_npu { padding_of(state) } else { Some(0) };
         Self {
-            rounding: Rounding {
-                padding: padding.unwrap_or(if state.is_npu { NPU_PADDING } else { 0 }),
-                divisions: divisions(&settings),
-            },
+            rounding: Rounding { padding: padding.unwrap_or(NPU), divisions: divisions(&settings) },
             padding,
             max_split_size: settings
                 .get("max_split_size")
@@ -92,30 +91,6 @@ fn divisions(settings: &Value) -> Vec<i64> {
         .map(|power| map.get((1_u32 << power).to_string()).and_then(Value::as_i64).unwrap_or_default())
         .collect();
     if steps.iter().any(|steps| *steps > 1) { steps } else { Vec::new() }
-}
-
-/// Whether the blocks show that requests are padded: some are smaller than they could be with padding, or, where blocks
-/// are cut to size, larger than they could be without. Both at once show that it is something else.
-fn padding_of(state: &FinalState) -> Option<i64> {
-    let with = Rounding { padding: NPU_PADDING, divisions: Vec::new() };
-    let without = Rounding::default();
-    let (mut padded, mut bare) = (false, false);
-    for block in &state.blocks {
-        let Some(requested) = block.requested else { continue };
-        let (with, without) = (with.round(requested), without.round(requested));
-        if with == without || state.segment(block.segment_id).is_none_or(|segment| segment.device_id < 0) {
-            continue;
-        }
-        let is_cut = block.size <= SMALL
-            || state.segment(block.segment_id).is_some_and(|segment| segment.is_expandable);
-        padded |= is_cut && block.size == with;
-        bare |= block.size == without;
-    }
-    match (padded, bare) {
-        (true, false) => Some(NPU_PADDING),
-        (false, true) => Some(0),
-        _ => None,
-    }
 }
 
 #[cfg(test)]
@@ -152,12 +127,12 @@ mod tests {
     fn settings_are_read_by_their_names() {
         let text = r#"{"max_split_size": 104857600, "expandable_segments": true,
                        "roundup_power2_divisions": {"1": 0, "2": 8, "32768": 4}}"#;
-        let rules = Rules::new(Some(text), &FinalState::default());
+        let rules = Rules::new(Some(text), Some(0));
         assert_eq!((rules.max_split_size, rules.expandable), (Some(100 << 20), true));
         let expected: Vec<i64> =
             (0..16).map(|power| [(1, 8), (15, 4)].iter().find(|p| p.0 == power).map_or(0, |p| p.1)).collect();
         assert_eq!(rules.rounding.divisions, expected);
-        let rules = Rules::new(Some(r#"{"max_split_size": -1}"#), &FinalState::default());
+        let rules = Rules::new(Some(r#"{"max_split_size": -1}"#), Some(0));
         assert_eq!(rules, Rules { padding: Some(0), ..Rules::default() });
     }
 }

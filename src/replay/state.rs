@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use arrow::array::{Array as _, Int64Array, RecordBatch};
 
 use super::columns;
-use super::events::Place;
+use super::event::Place;
 use crate::error::Result;
 
 /// A segment of the final state.
@@ -41,6 +41,14 @@ pub(super) struct FinalState {
     pub(super) segments: Vec<Segment>,
     /// Active ones only: the others are what is left of a segment.
     pub(super) blocks: Vec<Block>,
+}
+
+/// What belongs to one device.
+#[derive(Debug, Default)]
+pub(super) struct Share<'a> {
+    pub(super) segments: Vec<&'a Segment>,
+    /// With the segments they lie in.
+    pub(super) blocks: Vec<(&'a Block, &'a Segment)>,
 }
 
 fn optional(array: &Int64Array, row: usize) -> Option<i64> {
@@ -104,6 +112,34 @@ impl FinalState {
             });
         }
         Ok(())
+    }
+
+    /// Segments and blocks by device, without those that `is_workspace`.
+    pub(super) fn shares(&self, is_workspace: impl Fn(&Segment) -> bool) -> BTreeMap<i64, Share<'_>> {
+        let mut shares: BTreeMap<i64, Share<'_>> = BTreeMap::new();
+        for segment in self.segments.iter().filter(|segment| !is_workspace(segment)) {
+            shares.entry(segment.device_id).or_default().segments.push(segment);
+        }
+        for block in &self.blocks {
+            if let Some(segment) = self.segment(block.segment_id)
+                && let Some(share) = shares.get_mut(&segment.device_id)
+                && !is_workspace(segment)
+            {
+                share.blocks.push((block, segment));
+            }
+        }
+        shares
+    }
+
+    /// The memory pool that all segments of devices are in, if it is one that the program made: a dump can be of one pool
+    /// alone, and says so nowhere.
+    pub(super) fn only_pool(&self) -> Option<(i64, i64)> {
+        let is_host =
+            |segment: &&Segment| self.devices.get(&segment.device_id).is_some_and(|index| *index < 0);
+        let mut pools =
+            self.segments.iter().filter(|segment| !is_host(segment)).map(|segment| segment.place.pool);
+        let pool = pools.next()??;
+        (pool != (0, 0) && pools.all(|other| other == Some(pool))).then_some(pool)
     }
 
     /// The segment with that id.

@@ -1,9 +1,12 @@
 //! What the walk over the events of a device adds up to, and what did not fit.
 
-use super::events::{Action, Event};
+use super::event::{Action, Event};
 use super::rows::{Fate, NO_INDEX, Origin, Proof, Row};
 use super::rules::{Rules, SMALL};
 use super::walk::{Cutting, NO_SIZE, Open};
+
+/// So many frees with the stack of their alloc, and none with another, are no coincidence.
+const SAME_STACKS: u64 = 8;
 
 /// Bytes of the four counters that allocations make up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -67,13 +70,13 @@ pub(super) struct Gaps {
 
 /// An earlier dump's mark: what was active then.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Mark {
-    pub(super) index: i64,
-    pub(super) place: u32,
+struct Mark {
+    index: i64,
+    place: u32,
     /// Bytes the allocator counted.
-    pub(super) told: i64,
-    /// Bytes of the allocations that lived then.
-    pub(super) found: i128,
+    told: i64,
+    /// Bytes by which those that lived then differ from those that lived at the mark before in the list.
+    step: i128,
 }
 
 /// Blocks by how their size is known.
@@ -92,7 +95,10 @@ pub(super) struct Tally {
     /// Allocations from before the window.
     pub(super) before: Sums,
     gaps: [Gaps; GAPS.len()],
-    pub(super) marks: Vec<Mark>,
+    /// The last one first.
+    marks: Vec<Mark>,
+    /// Bytes of the allocations that began since the last mark, of those that lived then.
+    began: i128,
     by_rule: Blocks,
     by_geometry: Blocks,
     pub(super) unproven: Blocks,
@@ -104,6 +110,9 @@ pub(super) struct Tally {
     pub(super) outside_ranges: i64,
     /// Blocks that are not as the rules have it.
     pub(super) rule_broken: i64,
+    /// Frees with the stack of their alloc, and with another.
+    same_stack: u64,
+    other_stack: u64,
     pub(super) geometry_broken: i64,
 }
 
@@ -121,7 +130,8 @@ impl Tally {
             Action::SegmentAlloc | Action::SegmentMap => self.reserved_change += size,
             Action::SegmentFree | Action::SegmentUnmap => self.reserved_change -= size,
             Action::Snapshot => {
-                self.marks.push(Mark { index: event.index, place: event.place, told: event.size, found: 0 })
+                let step = -std::mem::take(&mut self.began);
+                self.marks.push(Mark { index: event.index, place: event.place, told: event.size, step });
             }
             Action::Other => {}
         }
@@ -150,10 +160,39 @@ impl Tally {
         if gap != Times::default() {
             self.gap(row, open, has_alloc, gap);
         }
-        let end = if has_completion { row.completed } else { i64::MAX };
-        let lived = self.marks.iter_mut().rev().take_while(|mark| mark.index < end);
-        lived.for_each(|mark| mark.found += i128::from(row.block));
+        if !self.marks.is_empty() {
+            self.mark(row);
+        }
+        if has_alloc && row.stack != 0 && row.free_stack != 0 {
+            let same = row.stack == row.free_stack;
+            self.same_stack += u64::from(same);
+            self.other_stack += u64::from(!same);
+        }
         self.count_block(row);
+    }
+
+    /// Adds an allocation to the marks in its life: all that have come so far, the last one first, without those behind its
+    /// end.
+    fn mark(&mut self, row: &Row) {
+        let end = if row.completed == NO_INDEX { i64::MAX } else { row.completed };
+        let first = self.marks.partition_point(|mark| mark.index >= end);
+        if let Some(mark) = self.marks.get_mut(first) {
+            mark.step += i128::from(row.block);
+            self.began += i128::from(row.block);
+        }
+    }
+
+    /// The largest difference between active bytes as found here and as an earlier dump counted them, among the marks of
+    /// places that count.
+    pub(super) fn deviation(&self, counts: impl Fn(u32) -> bool) -> (usize, i128) {
+        let mut active = 0;
+        let mut used = 0;
+        let differences = self.marks.iter().filter_map(|mark| {
+            active += mark.step;
+            counts(mark.place).then(|| active - i128::from(mark.told))
+        });
+        let largest = differences.inspect(|_| used += 1).max_by_key(|difference| difference.abs());
+        (used, largest.unwrap_or_default())
     }
 
     #[cold]
@@ -199,6 +238,11 @@ impl Tally {
             let most = if rules.max_split_size.is_some() { i64::MAX } else { rounded.saturating_add(SMALL) };
             self.geometry_broken += i64::from(!(rounded..=most).contains(&open.block));
         }
+    }
+
+    /// Whether frees were recorded with the stack of the alloc, as `context="alloc"` does it.
+    pub(super) fn frees_have_alloc_stack(&self) -> bool {
+        self.same_stack >= SAME_STACKS && self.other_stack == 0
     }
 
     /// The gaps of a kind.

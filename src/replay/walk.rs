@@ -4,13 +4,14 @@
 //! what changed. A `free_completed` makes an allocation active that is freed later, an `alloc` ends it and completes its
 //! row. What is still active at the beginning was there before the window.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::columns::NO_TIME;
-use super::events::{Action, Event};
+use super::ends::Ends;
+use super::event::{Action, Event};
 use super::ranges::{Kind, Ranges};
 use super::rows::{Fate, NO_INDEX, Origin, Proof, Row, Rows};
 use super::rules::{Rules, SMALL};
@@ -94,11 +95,21 @@ pub(super) struct Walk<'a> {
     rules: &'a Rules,
     cutting: Cutting,
     open: HashMap<u64, Open, FixedState>,
-    /// Where the large ones among the open allocations begin, if their sizes follow from their neighbours.
-    large: BTreeSet<u64>,
-    pub(super) ranges: Ranges,
-    pub(super) tally: Tally,
+    /// Where the large ones among the open allocations begin, if their sizes follow from their neighbours: the size their
+    /// request is rounded to, or 0 where that of the block is known.
+    large: BTreeMap<u64, i64>,
+    ranges: Ranges,
+    tally: Tally,
+    ends: Ends,
     rows: &'a mut Rows,
+}
+
+/// What a walk leaves.
+pub(super) struct Walked {
+    pub(super) tally: Tally,
+    /// Bytes of the segments at the beginning.
+    pub(super) reserved: i128,
+    pub(super) ends: Ends,
 }
 
 /// Addresses are compared as what they are, without a sign.
@@ -118,9 +129,10 @@ impl<'a> Walk<'a> {
             rules,
             cutting,
             open: HashMap::default(),
-            large: BTreeSet::new(),
+            large: BTreeMap::new(),
             ranges: Ranges::default(),
             tally: Tally::default(),
+            ends: Ends::default(),
             rows,
         }
     }
@@ -141,12 +153,42 @@ impl<'a> Walk<'a> {
         matches!(self.cutting, Cutting::Rests | Cutting::Mixed) && self.rules.rounding.round(size) > SMALL
     }
 
-    fn insert(&mut self, addr: u64, open: Open) {
+    fn insert(&mut self, addr: u64, mut open: Open) {
         let size = if open.size == NO_SIZE { open.block } else { open.size };
         if self.is_tracked(size) {
-            self.large.insert(addr);
+            self.insert_large(addr, &mut open);
         }
         self.open.insert(addr, open);
+    }
+
+    /// Two active blocks with so little between them that no large block fits: the first one has it. Either it was left to it
+    /// when it was cut, or the second one begins where the first one ends.
+    fn insert_large(&mut self, addr: u64, open: &mut Open) {
+        let mut needed = 0;
+        if open.block == NO_SIZE {
+            needed = self.rules.rounding.round(open.size);
+            let next = self.large.range(addr..).next().map(|(next, _)| next - addr);
+            if let Some(size) = self.all_of(needed, next) {
+                (open.block, open.proof, needed) = (size, Proof::Neighbour, 0);
+            }
+        }
+        if let Some((before, needed)) =
+            self.large.range(..addr).next_back().filter(|(_, needed)| **needed > 0)
+            && let Some(size) = self.all_of(*needed, Some(addr - before))
+            && let Some(open) = self.open.get_mut(before)
+        {
+            (open.block, open.proof) = (size, Proof::Neighbour);
+            let before = *before;
+            self.large.insert(before, 0);
+        }
+        self.large.insert(addr, needed);
+    }
+
+    /// The size of a block with so much room, if it has to have all of it.
+    fn all_of(&self, needed: i64, room: Option<u64>) -> Option<i64> {
+        let room = i64::try_from(room?).ok().filter(|_| self.rules.padding.is_some())?;
+        let most = if self.cutting == Cutting::Rests { SMALL } else { 0 };
+        (0..=most).contains(&room.saturating_sub(needed)).then_some(room)
     }
 
     /// Goes back over an event.
@@ -195,6 +237,7 @@ impl<'a> Walk<'a> {
             }
             Some(_) => {}
             None => {
+                self.ends.miss(addr, event.index);
                 self.insert(addr, Open::ended(event).requested_by(event));
                 return Ok(());
             }
@@ -217,11 +260,13 @@ impl<'a> Walk<'a> {
                 }
                 Open { size: event.size, ..open }
             }
-            Some(later) => {
-                self.finish_without_alloc(event, later)?;
+            later => {
+                if let Some(later) = later {
+                    self.finish_without_alloc(event, later)?;
+                }
+                self.ends.miss(addr, event.index);
                 Open::unended(event)
             }
-            None => Open::unended(event),
         };
         let (block, proof) = self.block_at_alloc(addr, &open);
         let row = Row {
@@ -256,10 +301,10 @@ impl<'a> Walk<'a> {
             return if open.block == NO_SIZE { (rounded, Proof::None) } else { (open.block, open.proof) };
         };
         // A free block begins right behind an active one, because free neighbours are merged.
-        if let Some(before) = self.large.range(start..addr).next_back().copied() {
+        if let Some(before) = self.large.range(start..addr).next_back().map(|(before, _)| *before) {
             self.prove_neighbour(before, addr);
         }
-        let limit = self.large.range(addr..end).next().copied().unwrap_or(end);
+        let limit = self.large.range(addr..end).next().map_or(end, |(next, _)| *next);
         let room = i64::try_from(limit - addr).unwrap_or(i64::MAX);
         let (block, proof) = self.cut(rounded, room, kind);
         if open.block == NO_SIZE {
@@ -312,8 +357,8 @@ impl<'a> Walk<'a> {
         if open.block == NO_SIZE {
             let rest = size.saturating_sub(self.rules.rounding.round(open.size));
             if (0..=SMALL).contains(&rest) || self.rules.max_split_size.is_some() {
-                open.block = size;
-                open.proof = Proof::Neighbour;
+                (open.block, open.proof) = (size, Proof::Neighbour);
+                self.large.insert(addr, 0);
             } else {
                 self.tally.geometry_broken += i64::from(self.rules.padding.is_some());
             }
@@ -357,15 +402,25 @@ impl<'a> Walk<'a> {
     }
 
     /// Comes to the beginning: what is active now was there before the window.
-    pub(super) fn finish(mut self) -> Result<(Tally, Ranges)> {
+    pub(super) fn finish(mut self) -> Result<Walked> {
         let mut left: Vec<(u64, Open)> = self.open.drain().collect();
         left.sort_unstable_by_key(|(addr, _)| *addr);
-        for (addr, open) in left.into_iter().rev() {
+        for (addr, mut open) in left.into_iter().rev() {
+            self.prove_by_end(addr, &mut open);
             let row = self.row_without_alloc(addr.cast_signed(), &open, Origin::BeforeWindow, NO_INDEX);
             self.tally.row(&row, &open, false);
             self.rows.push(&row)?;
         }
-        Ok((self.tally, self.ranges))
+        Ok(Walked { tally: self.tally, reserved: self.ranges.total(), ends: self.ends })
+    }
+
+    /// What no large block fits behind has all that is left of its segment.
+    fn prove_by_end(&self, addr: u64, open: &mut Open) {
+        let Some(needed) = self.large.get(&addr).copied().filter(|needed| *needed > 0) else { return };
+        let room = self.ranges.find(addr).map(|(_, end, _)| end - addr);
+        if let Some(size) = self.all_of(needed, room) {
+            (open.block, open.proof) = (size, Proof::Neighbour);
+        }
     }
 }
 

@@ -14,13 +14,17 @@
 )]
 
 mod catalog;
+mod compare;
 mod containers;
 mod database;
 mod decode;
 mod export;
+mod fragment;
 mod info;
 mod ingest;
 mod layers;
+mod modes;
+mod oom;
 mod oracle;
 mod overview;
 mod pickle_robust;

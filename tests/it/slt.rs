@@ -10,7 +10,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, new_empty_array};
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
-use npusnap::engine::{self, Cell, Engine, Options, SqlMacro, Value};
+use npusnap::engine::{self, BASE, Cell, Dialect, Engine, Options, SqlMacro, Value};
 use npusnap::schema::{self, Table};
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
@@ -36,16 +36,30 @@ fn text(value: ValueRef<'_>) -> String {
     }
 }
 
-/// A SQLite database with the tables of a store and the views that `ingest` exports.
+/// A SQLite database with the tables of a store and the views that `ingest` exports; a second one is attached as `base`,
+/// and the relations that compare with it are temporary views, which alone see both.
 pub(crate) fn sqlite() -> Connection {
     let connection = Connection::open_in_memory().unwrap();
-    for table in schema::TABLES {
-        connection.execute(&schema::create_table(table), []).unwrap();
+    connection.execute("ATTACH ':memory:' AS base", []).unwrap();
+    for prefix in ["", "base."] {
+        for table in schema::TABLES {
+            let sql = schema::create_table(table);
+            let sql = sql.replacen("CREATE TABLE ", &format!("CREATE TABLE {prefix}"), 1);
+            connection.execute(&sql, []).unwrap();
+        }
+        for (name, sql) in engine::exported_views().unwrap() {
+            connection.execute(&format!("CREATE VIEW {prefix}{name} AS {sql}"), []).unwrap();
+        }
     }
-    for (name, sql) in engine::exported_views().unwrap() {
-        connection.execute(&format!("CREATE VIEW {name} AS {sql}"), []).unwrap();
+    for definition in engine::catalog().unwrap().iter().filter(|it| it.needs_base && on_sqlite(it)) {
+        let sql = definition.bound(&definition.unrestricted());
+        connection.execute(&format!("CREATE TEMP VIEW {} AS {sql}", definition.name), []).unwrap();
     }
     connection
+}
+
+fn on_sqlite(definition: &SqlMacro) -> bool {
+    definition.dialect == Dialect::Common
 }
 
 pub(crate) fn select(connection: &Connection, sql: &str) -> rusqlite::Result<(usize, Vec<Vec<String>>)> {
@@ -119,15 +133,26 @@ struct DataFusion {
     engine: Option<Engine>,
 }
 
+/// Every table's rows as SQLite has them in one of its databases.
+fn batches<'a>(connection: &Connection, prefix: &str) -> HashMap<&'a str, Vec<RecordBatch>> {
+    let tables = schema::TABLES.iter();
+    tables.map(|table| (table.name, vec![batch_of(connection, prefix, table)])).collect()
+}
+
 /// A table's rows as SQLite has them; the Parquet-only `frames` are left empty.
 pub(crate) fn batch(connection: &Connection, table: &Table) -> RecordBatch {
+    batch_of(connection, "", table)
+}
+
+fn batch_of(connection: &Connection, prefix: &str, table: &Table) -> RecordBatch {
     let columns = table.columns.iter().map(|column| {
         let data_type = (column.data_type)();
         let expression = match column.sqlite {
             Some(_) => format!("\"{}\"", column.name),
             None => "NULL".to_owned(),
         };
-        let mut statement = connection.prepare(&format!("SELECT {expression} FROM {}", table.name)).unwrap();
+        let mut statement =
+            connection.prepare(&format!("SELECT {expression} FROM {prefix}{}", table.name)).unwrap();
         let values = statement
             .query_map([], |row| row.get::<_, rusqlite::types::Value>(0))
             .unwrap()
@@ -191,12 +216,14 @@ impl DB for DataFusion {
             return Ok(DBOutput::StatementComplete(u64::try_from(count).map_err(failure)?));
         }
         if self.engine.is_none() {
-            let tables: HashMap<&str, Vec<RecordBatch>> =
-                schema::TABLES.iter().map(|table| (table.name, vec![batch(&self.rows, table)])).collect();
             let options = Options { partitions: self.partitions, ..Options::default() };
-            self.engine = Some(Engine::in_memory(tables, options).map_err(failure)?);
+            self.engine = Some(Engine::in_memory(batches(&self.rows, ""), options).map_err(failure)?);
         }
-        let Some(engine) = &self.engine else { return Err(failure("no engine")) };
+        let Some(engine) = &mut self.engine else { return Err(failure("no engine")) };
+        // Planning every relation once more takes its time: only where the query compares.
+        if sql.contains("_compare") && !engine.is_attached(BASE) {
+            engine.attach_in_memory(BASE, batches(&self.rows, "base.")).map_err(failure)?;
+        }
         let batches = engine.query(sql).map_err(failure)?;
         let types = vec![DefaultColumnType::Any; batches.schema().fields().len()];
         let mut rows = Vec::new();

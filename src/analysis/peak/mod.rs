@@ -12,10 +12,11 @@ use super::devices::Device;
 use super::downsample::extremes;
 use super::facts::ImportNote;
 use super::frames::frames;
+use super::language::Lang;
 use super::outcome::{Figure, Finding, Outcome};
 use super::thresholds::Thresholds;
 use super::{Analysis, Scope};
-use crate::engine::{Engine, Value as Argument, row};
+use crate::engine::{Engine, row};
 use crate::error::Result;
 
 /// The counters in the order that everything shows them: first the ledger of rounded sizes, then that of requests.
@@ -128,13 +129,16 @@ impl Analysis for PeakAnalysis {
         "peak"
     }
 
-    fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope) -> Result<Box<dyn Outcome>> {
+    fn relations(&self) -> &'static [&'static str] {
+        &["memory_peaks", "peak_contributors", "memory_curve", "memory_marks"]
+    }
+
+    fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope<'_>) -> Result<Box<dyn Outcome>> {
         let devices = Device::in_scope(engine, scope)?;
-        let device = [("device", scope.device.map_or(Argument::Null, Into::into))];
-        let mut peaks: Vec<Peak> = engine.rows(&device)?;
-        let mut contributors: Vec<Contributor> = engine.rows(&device)?;
-        let mut curve: Vec<Point> = engine.rows(&device)?;
-        let mut marks: Vec<Mark> = engine.rows(&device)?;
+        let mut peaks: Vec<Peak> = scope.rows(engine)?;
+        let mut contributors: Vec<Contributor> = scope.rows(engine)?;
+        let mut curve: Vec<Point> = scope.rows(engine)?;
+        let mut marks: Vec<Mark> = scope.rows(engine)?;
         let notes = ImportNote::read(engine)?;
         let all = devices.into_iter().map(|device| {
             let index = device.device_index;
@@ -183,7 +187,7 @@ struct DevicePeak {
 }
 
 impl Outcome for PeakOutcome {
-    fn json(&self) -> Value {
+    fn json(&self, _lang: Lang) -> Value {
         json!({
             "devices": self.devices.iter().map(DevicePeak::json).collect::<Vec<_>>(),
             "host": self.host.iter().map(DevicePeak::json).collect::<Vec<_>>(),

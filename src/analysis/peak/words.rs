@@ -319,8 +319,7 @@ impl Contributor {
             "no_stack" => Text::new("no call stack", "无调用栈"),
             "others" => Text::new("all others", "其余合计"),
             "unexplained" => Text::new("not explained by any block", "无法由任何内存块解释"),
-            _ => place(self.frames_json.as_deref())
-                .map_or_else(|| Text::new("a call stack without frames", "空调用栈"), Text::same),
+            _ => place(self.frames_json.as_deref()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The comment at the top of a file of `sql/`: summary, doc, `@param`, `@column`, `@engine`, `@kept`.
+//! The comment at the top of a file of `sql/`: summary, doc, `@param`, `@column`, `@engine`, `@kept`, `@needs`.
 //!
 //! A line without a tag goes on with what stands above it.
 
@@ -23,6 +23,7 @@ impl SqlMacro {
             params: Vec::new(),
             columns: Vec::new(),
             dialect: Dialect::Common,
+            needs_base: false,
             kept: false,
             body: body.trim(),
         };
@@ -43,6 +44,7 @@ impl SqlMacro {
                         .ok_or_else(|| broken(format!("`@{tag}` is no `name TYPE  doc`")))?,
                 ),
                 "engine" if rest == "datafusion" => parsed.dialect = Dialect::DataFusion,
+                "needs" if rest == "base" => parsed.needs_base = true,
                 "kept" if rest.is_empty() => parsed.kept = true,
                 _ => return Err(broken(format!("unknown tag `@{tag}`"))),
             }

@@ -45,6 +45,26 @@ const FILES: &[(&str, &str)] = sql_files![
     "recording",
     "field_presence",
     "table_counts",
+    "segment_fragmentation",
+    "device_fragmentation",
+    "pool_overview",
+    "free_blocks",
+    "internal_waste",
+    "pending_frees",
+    "_segment_events",
+    "_oom_events",
+    "segments_at",
+    "oom_context",
+    "oom_growth",
+    "oom_preceding",
+    "last_events",
+    "_growth_spans",
+    "expansion_causes",
+    "expansion_cause_dist",
+    "settings_compare",
+    "device_compare",
+    "segment_compare",
+    "stack_compare",
 ];
 
 /// A relation of `sql/`.
@@ -62,6 +82,8 @@ pub struct SqlMacro {
     pub columns: Vec<ColumnDoc>,
     /// Whether SQLite can run it too.
     pub dialect: Dialect,
+    /// `@needs base`: compares with a second snapshot, and is there only while one is attached as `base`.
+    pub needs_base: bool,
     /// `@kept`: a private view that is worked out once, because others use it again and again.
     pub kept: bool,
     /// The statement, with `$name` where a parameter stands.
@@ -110,12 +132,15 @@ pub fn catalog() -> Result<Vec<SqlMacro>> {
 }
 
 /// Name and text of the views that a SQLite store gets, in the order to create them: the views, what they use, and the
-/// macros as views of the same name, as [`SqlMacro::unrestricted`] says.
+/// macros as views of the same name, as [`SqlMacro::unrestricted`] says. Those that need a second snapshot are not
+/// among them: a view of a database sees no other.
 ///
 /// # Errors
 /// As for [`catalog`].
 pub fn exported_views() -> Result<Vec<(String, String)>> {
-    let exported = catalog()?.into_iter().filter(|definition| definition.dialect == Dialect::Common);
+    let exported = catalog()?.into_iter();
+    let exported =
+        exported.filter(|definition| definition.dialect == Dialect::Common && !definition.needs_base);
     let view =
         |definition: SqlMacro| (definition.name.to_owned(), definition.bound(&definition.unrestricted()));
     Ok(exported.map(view).collect())

@@ -1,0 +1,93 @@
+-- Where the memory of every device is that is reserved but not allocated, one row per device.
+--
+-- Four parts that add up to reserved - allocated: pending_free_bytes waits for another stream, hole_bytes is free inside
+-- segments of the default pool that are in use (fragmentation), unused_segment_bytes is whole free segments of the
+-- default pool (cache), private_free_bytes is free in private pools, which serve their owner only.
+--
+-- @param device  BIGINT = NULL  Only this device_index; NULL for all.
+--
+-- @column device_id              BIGINT  devices.id.
+-- @column device_index           BIGINT  Device, as the snapshot numbers it; -1 is pinned host memory.
+-- @column reserved               BIGINT  Bytes in segments.
+-- @column allocated              BIGINT  Bytes in blocks in state active_allocated.
+-- @column fragmentation_ratio    DOUBLE  (reserved - allocated) / reserved; NULL where nothing is reserved.
+-- @column pending_free_bytes     BIGINT  Bytes in blocks that were freed but wait for another stream.
+-- @column pending_free_count     BIGINT  Those blocks.
+-- @column pending_free_share     DOUBLE  pending_free_bytes / (reserved - allocated); NULL where all is allocated.
+-- @column hole_bytes             BIGINT  Bytes in inactive blocks of segments that are in use, default pool only.
+-- @column hole_count             BIGINT  Those blocks.
+-- @column largest_free_block     BIGINT  Bytes of the largest inactive block of the device, in whatever pool; 0 without
+--   one.
+-- @column largest_hole           BIGINT  Bytes of the largest inactive block that the default pool has in segments that
+--   are in use; 0 without one.
+-- @column unused_segment_bytes   BIGINT  Bytes in segments of the default pool without an active block.
+-- @column unused_segment_count   BIGINT  Those segments.
+-- @column private_reserved       BIGINT  Bytes in segments of private pools.
+-- @column private_free_bytes     BIGINT  Bytes in inactive blocks of them.
+-- @column private_segment_count  BIGINT  Those segments.
+-- @column internal_waste_bytes   BIGINT  Bytes that rounding adds to active blocks; NULL where a block does not say.
+-- @column active                 BIGINT  Bytes in blocks that are allocated or wait for a pending free.
+-- @column segment_count          BIGINT  Segments.
+-- @column expandable_count       BIGINT  Of them, expandable ones.
+WITH sums AS (
+  SELECT
+    device_id,
+    SUM(total_size) AS reserved,
+    SUM(allocated_size) AS allocated,
+    SUM(pending_free_bytes) AS pending_free_bytes,
+    SUM(CASE WHEN is_private = 0 AND is_unused = 0 THEN free_bytes ELSE 0 END) AS hole_bytes,
+    SUM(CASE WHEN is_private = 0 AND is_unused = 0 THEN hole_count ELSE 0 END) AS hole_count,
+    MAX(largest_free_block) AS largest_free_block,
+    MAX(CASE WHEN is_private = 0 AND is_unused = 0 THEN largest_free_block ELSE 0 END)
+      AS largest_hole,
+    SUM(CASE WHEN is_private = 0 AND is_unused = 1 THEN total_size ELSE 0 END)
+      AS unused_segment_bytes,
+    SUM(CASE WHEN is_private = 0 AND is_unused = 1 THEN 1 ELSE 0 END) AS unused_segment_count,
+    SUM(CASE WHEN is_private = 1 THEN total_size ELSE 0 END) AS private_reserved,
+    SUM(CASE WHEN is_private = 1 THEN free_bytes ELSE 0 END) AS private_free_bytes,
+    SUM(CASE WHEN is_private = 1 THEN 1 ELSE 0 END) AS private_segment_count,
+    CASE WHEN COUNT(internal_waste_bytes) = COUNT(*) THEN SUM(internal_waste_bytes) END
+      AS internal_waste_bytes,
+    COUNT(*) AS segment_count,
+    SUM(is_expandable) AS expandable_count
+  FROM segment_fragmentation
+  GROUP BY device_id
+),
+pending AS (
+  SELECT
+    device_id,
+    COUNT(*) AS pending_free_count
+  FROM _pool_blocks
+  WHERE state = 'active_pending_free'
+  GROUP BY device_id
+)
+SELECT
+  d.id AS device_id,
+  d.device_index AS device_index,
+  COALESCE(s.reserved, 0) AS reserved,
+  COALESCE(s.allocated, 0) AS allocated,
+  CAST(s.reserved - s.allocated AS DOUBLE) / NULLIF(s.reserved, 0) AS fragmentation_ratio,
+  COALESCE(s.pending_free_bytes, 0) AS pending_free_bytes,
+  COALESCE(p.pending_free_count, 0) AS pending_free_count,
+  CAST(s.pending_free_bytes AS DOUBLE) / NULLIF(s.reserved - s.allocated, 0)
+    AS pending_free_share,
+  COALESCE(s.hole_bytes, 0) AS hole_bytes,
+  COALESCE(s.hole_count, 0) AS hole_count,
+  COALESCE(s.largest_free_block, 0) AS largest_free_block,
+  COALESCE(s.largest_hole, 0) AS largest_hole,
+  COALESCE(s.unused_segment_bytes, 0) AS unused_segment_bytes,
+  COALESCE(s.unused_segment_count, 0) AS unused_segment_count,
+  COALESCE(s.private_reserved, 0) AS private_reserved,
+  COALESCE(s.private_free_bytes, 0) AS private_free_bytes,
+  COALESCE(s.private_segment_count, 0) AS private_segment_count,
+  CASE WHEN s.device_id IS NULL THEN 0 ELSE s.internal_waste_bytes END AS internal_waste_bytes,
+  COALESCE(s.allocated + s.pending_free_bytes, 0) AS active,
+  COALESCE(s.segment_count, 0) AS segment_count,
+  COALESCE(s.expandable_count, 0) AS expandable_count
+FROM devices AS d
+LEFT JOIN sums AS s
+  ON s.device_id = d.id
+LEFT JOIN pending AS p
+  ON p.device_id = d.id
+WHERE ($device IS NULL OR d.device_index = $device)
+ORDER BY d.device_index

@@ -1,0 +1,176 @@
+-- Whether the free blocks of a pool fit what the program asks for, one row per device, stream and kind of segment.
+--
+-- The allocator looks for a free block among those of the same stream and kind: requests of up to 1 MiB go to small
+-- segments, others to large ones. Typical requests are those of the recorded alloc events, rounded to 512 bytes; of the
+-- active blocks where a device has no such event. Private pools are left out.
+--
+-- @param device  BIGINT = NULL  Only this device_index; NULL for all.
+--
+-- @column device_id           BIGINT   devices.id.
+-- @column device_index        BIGINT   Device, as the snapshot numbers it; -1 is pinned host memory.
+-- @column stream              BIGINT   Stream.
+-- @column segment_type        VARCHAR  large or small.
+-- @column free_bytes          BIGINT   Bytes in inactive blocks.
+-- @column free_count          BIGINT   Those blocks.
+-- @column largest_free_block  BIGINT   Bytes of the largest of them; 0 without one.
+-- @column request_count       BIGINT   Requests.
+-- @column median_request      BIGINT   Half of the requests are of so many bytes or fewer; NULL without a request.
+-- @column p90_request         BIGINT   Nine of ten are of so many bytes or fewer; NULL without a request.
+-- @column largest_request     BIGINT   Bytes of the largest; NULL without a request.
+-- @column fits_median_bytes   BIGINT   Bytes in inactive blocks that a median request fits in; NULL without a request.
+-- @column fits_p90_bytes      BIGINT   Bytes in inactive blocks that nine of ten requests fit in; NULL likewise.
+-- @column requests_from       VARCHAR  events or blocks; NULL without a request.
+WITH event_sizes AS (
+  SELECT
+    device_id,
+    stream,
+    size,
+    COUNT(*) AS request_count
+  FROM traces
+  WHERE is_workspace = 0
+    AND action = 'alloc'
+    AND size IS NOT NULL
+  GROUP BY device_id, stream, size
+),
+recorded_devices AS (
+  SELECT DISTINCT device_id
+  FROM event_sizes
+),
+block_sizes AS (
+  SELECT
+    b.device_id AS device_id,
+    s.stream AS stream,
+    b.requested_size AS size,
+    COUNT(*) AS request_count
+  FROM _pool_blocks AS b
+  JOIN _pool_segments AS s
+    ON s.segment_id = b.segment_id
+  LEFT JOIN recorded_devices AS r
+    ON r.device_id = b.device_id
+  WHERE b.requested_size IS NOT NULL
+    AND r.device_id IS NULL
+  GROUP BY b.device_id, s.stream, b.requested_size
+),
+requests AS (
+  SELECT
+    device_id,
+    stream,
+    size + 511 - (size + 511) % 512 AS size,
+    request_count,
+    'events' AS requests_from
+  FROM event_sizes
+  UNION ALL
+  SELECT
+    device_id,
+    stream,
+    size + 511 - (size + 511) % 512 AS size,
+    request_count,
+    'blocks' AS requests_from
+  FROM block_sizes
+),
+by_size AS (
+  SELECT
+    device_id,
+    stream,
+    CASE WHEN size <= 1048576 THEN 'small' ELSE 'large' END AS segment_type,
+    size,
+    SUM(request_count) AS request_count,
+    MAX(requests_from) AS requests_from
+  FROM requests
+  GROUP BY device_id, stream, size
+),
+running AS (
+  SELECT
+    device_id,
+    stream,
+    segment_type,
+    size,
+    SUM(request_count) OVER (
+      PARTITION BY device_id, stream, segment_type
+      ORDER BY size
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS count_so_far
+  FROM by_size
+),
+totals AS (
+  SELECT
+    device_id,
+    stream,
+    segment_type,
+    SUM(request_count) AS request_count,
+    MAX(size) AS largest_request,
+    MAX(requests_from) AS requests_from
+  FROM by_size
+  GROUP BY device_id, stream, segment_type
+),
+typical AS (
+  SELECT
+    t.device_id AS device_id,
+    t.stream AS stream,
+    t.segment_type AS segment_type,
+    MAX(t.request_count) AS request_count,
+    MIN(CASE WHEN r.count_so_far * 2 >= t.request_count THEN r.size END) AS median_request,
+    MIN(CASE WHEN r.count_so_far * 10 >= t.request_count * 9 THEN r.size END) AS p90_request,
+    MAX(t.largest_request) AS largest_request,
+    MAX(t.requests_from) AS requests_from
+  FROM totals AS t
+  JOIN running AS r
+    ON r.device_id = t.device_id
+    AND r.stream = t.stream
+    AND r.segment_type = t.segment_type
+  GROUP BY t.device_id, t.stream, t.segment_type
+),
+holes AS (
+  SELECT
+    s.device_id AS device_id,
+    s.stream AS stream,
+    s.segment_type AS segment_type,
+    CASE WHEN b.state = 'inactive' THEN b.size END AS size
+  FROM _pool_segments AS s
+  JOIN _pool_blocks AS b
+    ON b.segment_id = s.segment_id
+  WHERE COALESCE(s.pool_id_0, 0) = 0
+    AND COALESCE(s.pool_id_1, 0) = 0
+),
+fitting AS (
+  SELECT
+    h.device_id AS device_id,
+    h.stream AS stream,
+    h.segment_type AS segment_type,
+    COALESCE(SUM(h.size), 0) AS free_bytes,
+    COUNT(h.size) AS free_count,
+    COALESCE(MAX(h.size), 0) AS largest_free_block,
+    MAX(t.request_count) AS request_count,
+    MAX(t.median_request) AS median_request,
+    MAX(t.p90_request) AS p90_request,
+    MAX(t.largest_request) AS largest_request,
+    SUM(CASE WHEN h.size >= t.median_request THEN h.size ELSE 0 END) AS fits_median_bytes,
+    SUM(CASE WHEN h.size >= t.p90_request THEN h.size ELSE 0 END) AS fits_p90_bytes,
+    MAX(t.requests_from) AS requests_from
+  FROM holes AS h
+  LEFT JOIN typical AS t
+    ON t.device_id = h.device_id
+    AND t.stream = h.stream
+    AND t.segment_type = h.segment_type
+  GROUP BY h.device_id, h.stream, h.segment_type
+)
+SELECT
+  f.device_id AS device_id,
+  d.device_index AS device_index,
+  f.stream AS stream,
+  f.segment_type AS segment_type,
+  f.free_bytes AS free_bytes,
+  f.free_count AS free_count,
+  f.largest_free_block AS largest_free_block,
+  COALESCE(f.request_count, 0) AS request_count,
+  f.median_request AS median_request,
+  f.p90_request AS p90_request,
+  f.largest_request AS largest_request,
+  CASE WHEN f.request_count > 0 THEN f.fits_median_bytes END AS fits_median_bytes,
+  CASE WHEN f.request_count > 0 THEN f.fits_p90_bytes END AS fits_p90_bytes,
+  f.requests_from AS requests_from
+FROM fitting AS f
+JOIN devices AS d
+  ON d.id = f.device_id
+WHERE ($device IS NULL OR d.device_index = $device)
+ORDER BY d.device_index, f.stream IS NULL, f.stream, f.segment_type IS NULL, f.segment_type

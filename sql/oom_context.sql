@@ -1,0 +1,111 @@
+-- Out-of-memory events, each with the state of the device when the request failed.
+--
+-- reserved, allocated and the free memory are those at the event: memory that the allocator gave back before it gave up
+-- is gone already. Of a device with many such events, only the newest 16 have them. NULL too where the events were not
+-- replayed.
+--
+-- @param device  BIGINT = NULL  Only this device_index; NULL for all.
+--
+-- @column device_id             BIGINT   devices.id.
+-- @column device_index          BIGINT   Device, as the snapshot numbers it; -1 is pinned host memory.
+-- @column trace_index           BIGINT   Position of the event in the device's history.
+-- @column time_us               BIGINT   Microseconds since the Unix epoch; NULL without a clock.
+-- @column requested             BIGINT   Bytes that were asked for, rounded; NULL where the event does not say.
+-- @column device_free           BIGINT   Bytes that the driver reported as free; NULL where the event does not say.
+-- @column reserved              BIGINT   Bytes mapped.
+-- @column allocated             BIGINT   Bytes in blocks in use, rounding included.
+-- @column pending_free_bytes    BIGINT   Bytes in blocks that were freed but waited for another stream.
+-- @column pool_free_bytes       BIGINT   Bytes in no block, in the default pool.
+-- @column largest_free_block    BIGINT   Bytes of the largest gap in the default pool; 0 without one.
+-- @column hole_count            BIGINT   Gaps in the default pool.
+-- @column private_reserved      BIGINT   Bytes mapped for private pools.
+-- @column private_free_bytes    BIGINT   Bytes in no block there.
+-- @column other_stream_bytes    BIGINT   Of pool_free_bytes, what belongs to other streams than the request's.
+-- @column unused_segment_bytes  BIGINT   Bytes of mapped ranges of the default pool without any block.
+-- @column workspace_bytes       BIGINT   Bytes of the NPU's workspaces at the moment of the dump.
+-- @column capacity_seen         BIGINT   The most that reserved + device_free came to at the device's out-of-memory
+--   events: the device has at least that much; NULL where no event says.
+-- @column stream                BIGINT   Stream of the request; NULL where the event does not say.
+-- @column stack_id              BIGINT   Call stack of the request: call_stacks.id; NULL where none was recorded.
+-- @column frames_json           VARCHAR  Its frames as JSON, innermost first; NULL without a stack.
+WITH replayed AS (
+  SELECT DISTINCT device_id
+  FROM replay_checks
+),
+pools AS (
+  SELECT
+    s.device_id AS device_id,
+    s.trace_index AS trace_index,
+    SUM(s.total_size) AS reserved,
+    SUM(s.allocated_size) AS allocated,
+    SUM(s.pending_free_bytes) AS pending_free_bytes,
+    SUM(CASE WHEN s.is_private = 0 THEN s.free_bytes ELSE 0 END) AS pool_free_bytes,
+    MAX(CASE WHEN s.is_private = 0 THEN s.largest_free_block ELSE 0 END) AS largest_free_block,
+    SUM(CASE WHEN s.is_private = 0 THEN s.hole_count ELSE 0 END) AS hole_count,
+    SUM(CASE WHEN s.is_private = 1 THEN s.total_size ELSE 0 END) AS private_reserved,
+    SUM(CASE WHEN s.is_private = 1 THEN s.free_bytes ELSE 0 END) AS private_free_bytes,
+    SUM(CASE WHEN s.is_private = 0 AND s.stream <> e.stream THEN s.free_bytes ELSE 0 END)
+      AS other_stream_bytes,
+    SUM(CASE WHEN s.is_private = 0 AND s.block_count = 0 THEN s.total_size ELSE 0 END)
+      AS unused_segment_bytes
+  FROM segments_at AS s
+  JOIN _oom_events AS e
+    ON e.device_id = s.device_id
+    AND e.trace_index = s.trace_index
+  JOIN replayed AS r
+    ON r.device_id = s.device_id
+  GROUP BY s.device_id, s.trace_index
+),
+capacities AS (
+  SELECT
+    e.device_id AS device_id,
+    MAX(p.reserved + e.device_free) AS capacity_seen
+  FROM _oom_events AS e
+  JOIN pools AS p
+    ON p.device_id = e.device_id
+    AND p.trace_index = e.trace_index
+  GROUP BY e.device_id
+),
+workspaces AS (
+  SELECT
+    device_id,
+    SUM(total_size) AS workspace_bytes
+  FROM _workspace_segments
+  GROUP BY device_id
+)
+SELECT
+  e.device_id AS device_id,
+  d.device_index AS device_index,
+  e.trace_index AS trace_index,
+  e.time_us AS time_us,
+  e.size AS requested,
+  e.device_free AS device_free,
+  p.reserved AS reserved,
+  p.allocated AS allocated,
+  p.pending_free_bytes AS pending_free_bytes,
+  p.pool_free_bytes AS pool_free_bytes,
+  p.largest_free_block AS largest_free_block,
+  p.hole_count AS hole_count,
+  p.private_reserved AS private_reserved,
+  p.private_free_bytes AS private_free_bytes,
+  p.other_stream_bytes AS other_stream_bytes,
+  p.unused_segment_bytes AS unused_segment_bytes,
+  COALESCE(w.workspace_bytes, 0) AS workspace_bytes,
+  c.capacity_seen AS capacity_seen,
+  e.stream AS stream,
+  e.stack_id AS stack_id,
+  k.frames_json AS frames_json
+FROM _oom_events AS e
+JOIN devices AS d
+  ON d.id = e.device_id
+LEFT JOIN pools AS p
+  ON p.device_id = e.device_id
+  AND p.trace_index = e.trace_index
+LEFT JOIN capacities AS c
+  ON c.device_id = e.device_id
+LEFT JOIN workspaces AS w
+  ON w.device_id = e.device_id
+LEFT JOIN call_stacks AS k
+  ON k.id = e.stack_id
+WHERE ($device IS NULL OR d.device_index = $device)
+ORDER BY d.device_index, e.trace_index

@@ -1,0 +1,73 @@
+-- What the allocator did before each out-of-memory event, newest first.
+--
+-- Entries of the workspace allocator are left out: they are no events.
+--
+-- @param count   BIGINT = 50    Events before each.
+-- @param device  BIGINT = NULL  Only this device_index; NULL for all.
+-- @param newest  BIGINT = 16    Of a device's out-of-memory events, only the newest; NULL for all.
+--
+-- @column device_id     BIGINT   devices.id.
+-- @column device_index  BIGINT   Device, as the snapshot numbers it; -1 is pinned host memory.
+-- @column oom_index     BIGINT   trace_index of the out-of-memory event.
+-- @column position      BIGINT   1 for the event just before it.
+-- @column trace_index   BIGINT   Position of the event in the device's history.
+-- @column time_us       BIGINT   Microseconds since the Unix epoch; NULL without a clock.
+-- @column action        VARCHAR  What was done.
+-- @column addr          BIGINT   Address; NULL where the event has none.
+-- @column size          BIGINT   Bytes.
+-- @column stream        BIGINT   Stream.
+-- @column stack_id      BIGINT   Call stack of the event: call_stacks.id; NULL where none was recorded.
+-- @column frames_json   VARCHAR  Its frames as JSON, innermost first; NULL without a stack.
+WITH numbered AS (
+  SELECT
+    device_id,
+    trace_index,
+    time_us,
+    action,
+    addr,
+    size,
+    stream,
+    stack_id,
+    CAST(ROW_NUMBER() OVER (
+      PARTITION BY device_id
+      ORDER BY trace_index
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS BIGINT) AS event_number
+  FROM traces
+  WHERE is_workspace = 0
+),
+failures AS (
+  SELECT
+    n.device_id AS device_id,
+    n.trace_index AS trace_index,
+    n.event_number AS event_number
+  FROM numbered AS n
+  JOIN _oom_events AS e
+    ON e.device_id = n.device_id
+    AND e.trace_index = n.trace_index
+  WHERE ($newest IS NULL OR e.newest <= $newest)
+)
+SELECT
+  n.device_id AS device_id,
+  d.device_index AS device_index,
+  f.trace_index AS oom_index,
+  f.event_number - n.event_number AS position,
+  n.trace_index AS trace_index,
+  n.time_us AS time_us,
+  n.action AS action,
+  n.addr AS addr,
+  n.size AS size,
+  n.stream AS stream,
+  n.stack_id AS stack_id,
+  k.frames_json AS frames_json
+FROM failures AS f
+JOIN numbered AS n
+  ON n.device_id = f.device_id
+  AND n.event_number < f.event_number
+  AND n.event_number >= f.event_number - $count
+JOIN devices AS d
+  ON d.id = f.device_id
+LEFT JOIN call_stacks AS k
+  ON k.id = n.stack_id
+WHERE ($device IS NULL OR d.device_index = $device)
+ORDER BY d.device_index, f.trace_index, n.event_number DESC

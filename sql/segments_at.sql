@@ -1,0 +1,297 @@
+-- Mapped memory at a moment, with what lived in it and the gaps between: one row per contiguous range.
+--
+-- Worked out backwards from the segments of the final state and the segment events behind the moment. Without
+-- expandable segments a range is a segment; of an expandable one it is a part that is mapped without a gap. Blocks are
+-- those of table allocations; where a block's size is not proven, the gap behind it can be up to 1 MiB smaller.
+-- Workspaces are left out.
+--
+-- @param event    BIGINT = NULL  Look at the devices as they were after the event with this trace_index. NULL: after
+--   each out-of-memory event.
+-- @param device   BIGINT = NULL  Only this device_index; NULL for all.
+-- @param newest   BIGINT = 16    Of a device's out-of-memory events, only the newest; NULL for all.
+--
+-- @column device_id           BIGINT  devices.id.
+-- @column device_index        BIGINT  Device, as the snapshot numbers it; -1 is pinned host memory.
+-- @column trace_index         BIGINT  The moment: the event after which this was so.
+-- @column address             BIGINT  Start address.
+-- @column total_size          BIGINT  Bytes mapped.
+-- @column allocated_size      BIGINT  Bytes in blocks that were in use, rounding included.
+-- @column pending_free_bytes  BIGINT  Bytes in blocks that were freed but waited for another stream.
+-- @column free_bytes          BIGINT  Bytes in no block.
+-- @column hole_count          BIGINT  Gaps.
+-- @column largest_free_block  BIGINT  Bytes of the largest gap; 0 without one.
+-- @column block_count         BIGINT  Blocks.
+-- @column largest_block       BIGINT  Bytes of the largest block; 0 without one.
+-- @column stream              BIGINT  Stream; NULL where none is known.
+-- @column is_private          BIGINT  1 in a pool other than (0, 0).
+WITH moments AS (
+  SELECT
+    id AS device_id,
+    CAST($event AS BIGINT) AS trace_index
+  FROM devices
+  WHERE $event IS NOT NULL
+    AND ($device IS NULL OR device_index = $device)
+  UNION ALL
+  SELECT
+    e.device_id AS device_id,
+    e.trace_index AS trace_index
+  FROM _oom_events AS e
+  JOIN devices AS d
+    ON d.id = e.device_id
+  WHERE $event IS NULL
+    AND ($device IS NULL OR d.device_index = $device)
+    AND ($newest IS NULL OR e.newest <= $newest)
+),
+-- The address axis: +1 where mapped memory begins, -1 where it ends. What happened behind the
+-- moment is undone.
+boundaries AS (
+  SELECT
+    m.device_id AS device_id,
+    m.trace_index AS trace_index,
+    s.address AS address,
+    1 AS depth_change,
+    CASE WHEN COALESCE(s.is_expandable, 0) = 0 THEN 1 ELSE 0 END AS start_count,
+    s.stream AS stream,
+    s.pool_id_0 AS pool_id_0,
+    s.pool_id_1 AS pool_id_1
+  FROM moments AS m
+  JOIN _pool_segments AS s
+    ON s.device_id = m.device_id
+  WHERE s.address IS NOT NULL
+  UNION ALL
+  SELECT
+    m.device_id AS device_id,
+    m.trace_index AS trace_index,
+    s.address + s.total_size AS address,
+    -1 AS depth_change,
+    0 AS start_count,
+    s.stream AS stream,
+    s.pool_id_0 AS pool_id_0,
+    s.pool_id_1 AS pool_id_1
+  FROM moments AS m
+  JOIN _pool_segments AS s
+    ON s.device_id = m.device_id
+  WHERE s.address IS NOT NULL
+  UNION ALL
+  SELECT
+    m.device_id AS device_id,
+    m.trace_index AS trace_index,
+    e.addr AS address,
+    1 - 2 * e.is_growth AS depth_change,
+    CASE e.action WHEN 'segment_alloc' THEN -1 WHEN 'segment_free' THEN 1 ELSE 0 END
+      AS start_count,
+    e.stream AS stream,
+    e.pool_id_0 AS pool_id_0,
+    e.pool_id_1 AS pool_id_1
+  FROM moments AS m
+  JOIN _segment_events AS e
+    ON e.device_id = m.device_id
+    AND e.trace_index > m.trace_index
+  UNION ALL
+  SELECT
+    m.device_id AS device_id,
+    m.trace_index AS trace_index,
+    e.addr + e.size AS address,
+    2 * e.is_growth - 1 AS depth_change,
+    0 AS start_count,
+    e.stream AS stream,
+    e.pool_id_0 AS pool_id_0,
+    e.pool_id_1 AS pool_id_1
+  FROM moments AS m
+  JOIN _segment_events AS e
+    ON e.device_id = m.device_id
+    AND e.trace_index > m.trace_index
+),
+by_address AS (
+  SELECT
+    device_id,
+    trace_index,
+    address,
+    SUM(depth_change) AS depth_change,
+    SUM(start_count) AS start_count,
+    MAX(CASE WHEN depth_change > 0 THEN stream END) AS stream,
+    MAX(CASE WHEN depth_change > 0 AND (pool_id_0 <> 0 OR pool_id_1 <> 0) THEN 1 ELSE 0 END)
+      AS is_private
+  FROM boundaries
+  GROUP BY device_id, trace_index, address
+),
+depths AS (
+  SELECT
+    device_id,
+    trace_index,
+    address,
+    SUM(depth_change) OVER (
+      PARTITION BY device_id, trace_index
+      ORDER BY address
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS depth,
+    depth_change,
+    start_count,
+    stream,
+    is_private
+  FROM by_address
+),
+-- Neighbours on the axis are one range unless the driver handed them out one by one.
+edges AS (
+  SELECT
+    device_id,
+    trace_index,
+    address,
+    CASE WHEN depth > 0 THEN 1 ELSE 0 END AS is_start,
+    stream,
+    is_private
+  FROM depths
+  WHERE (depth > 0) <> (depth - depth_change > 0)
+    OR (depth > 0 AND start_count > 0)
+),
+ranges AS (
+  SELECT
+    device_id,
+    trace_index,
+    address,
+    is_start,
+    LEAD(address) OVER (
+      PARTITION BY device_id, trace_index
+      ORDER BY address
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS end_address,
+    stream,
+    is_private
+  FROM edges
+),
+lived AS (
+  SELECT
+    m.device_id AS device_id,
+    m.trace_index AS trace_index,
+    a.addr AS address,
+    COALESCE(a.block_size, a.size) AS size,
+    CASE
+      WHEN a.free_requested_index IS NOT NULL
+      THEN CASE WHEN a.free_requested_index > m.trace_index THEN 1 ELSE 0 END
+      WHEN a.free_completed_index IS NOT NULL OR a.fate = 'pending_free' THEN 0
+      ELSE 1
+    END AS is_allocated
+  FROM moments AS m
+  JOIN allocations AS a
+    ON a.device_id = m.device_id
+  WHERE (a.alloc_index IS NULL OR a.alloc_index <= m.trace_index)
+    AND (a.free_completed_index IS NULL OR a.free_completed_index > m.trace_index)
+),
+-- Where a range ends, where the next begins, then the blocks in it: the order on the axis.
+items AS (
+  SELECT
+    device_id,
+    trace_index,
+    end_address AS address,
+    0 AS rank,
+    0 AS size,
+    0 AS is_allocated,
+    address AS start_address,
+    end_address
+  FROM ranges
+  WHERE is_start = 1
+    AND end_address IS NOT NULL
+  UNION ALL
+  SELECT
+    device_id,
+    trace_index,
+    address,
+    1 AS rank,
+    0 AS size,
+    0 AS is_allocated,
+    address AS start_address,
+    end_address
+  FROM ranges
+  WHERE is_start = 1
+    AND end_address IS NOT NULL
+  UNION ALL
+  SELECT
+    device_id,
+    trace_index,
+    address,
+    2 AS rank,
+    size,
+    is_allocated,
+    NULL AS start_address,
+    NULL AS end_address
+  FROM lived
+),
+placed AS (
+  SELECT
+    device_id,
+    trace_index,
+    address,
+    rank,
+    size,
+    is_allocated,
+    MAX(start_address) OVER (
+      PARTITION BY device_id, trace_index
+      ORDER BY address, rank
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS start_address,
+    MAX(end_address) OVER (
+      PARTITION BY device_id, trace_index
+      ORDER BY address, rank
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS end_address,
+    MAX(address + size) OVER (
+      PARTITION BY device_id, trace_index
+      ORDER BY address, rank
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS used_until
+  FROM items
+),
+gaps AS (
+  SELECT
+    device_id,
+    trace_index,
+    start_address,
+    rank,
+    size,
+    is_allocated,
+    end_address,
+    CASE WHEN rank <> 1 AND address > used_until THEN address - used_until ELSE 0 END AS gap
+  FROM placed
+  -- A block that lies in no range is one that the final state contradicts.
+  WHERE rank < 2
+    OR address < end_address
+),
+filled AS (
+  SELECT
+    device_id,
+    trace_index,
+    start_address,
+    SUM(CASE WHEN is_allocated = 1 THEN size ELSE 0 END) AS allocated_size,
+    SUM(CASE WHEN is_allocated = 0 THEN size ELSE 0 END) AS pending_free_bytes,
+    SUM(gap) AS free_bytes,
+    SUM(CASE WHEN gap > 0 THEN 1 ELSE 0 END) AS hole_count,
+    MAX(gap) AS largest_free_block,
+    SUM(CASE WHEN rank = 2 THEN 1 ELSE 0 END) AS block_count,
+    MAX(size) AS largest_block
+  FROM gaps
+  GROUP BY device_id, trace_index, start_address
+)
+SELECT
+  r.device_id AS device_id,
+  d.device_index AS device_index,
+  r.trace_index AS trace_index,
+  r.address AS address,
+  r.end_address - r.address AS total_size,
+  f.allocated_size AS allocated_size,
+  f.pending_free_bytes AS pending_free_bytes,
+  f.free_bytes AS free_bytes,
+  f.hole_count AS hole_count,
+  f.largest_free_block AS largest_free_block,
+  f.block_count AS block_count,
+  f.largest_block AS largest_block,
+  r.stream AS stream,
+  r.is_private AS is_private
+FROM ranges AS r
+JOIN filled AS f
+  ON f.device_id = r.device_id
+  AND f.trace_index = r.trace_index
+  AND f.start_address = r.address
+JOIN devices AS d
+  ON d.id = r.device_id
+WHERE r.is_start = 1
+ORDER BY d.device_index, r.trace_index, r.address

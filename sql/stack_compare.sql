@@ -1,0 +1,121 @@
+-- Call stacks by how much more or less they hold in this snapshot than in another, largest change first.
+--
+-- Stacks are the same when their functions and the last two parts of their file names are: line numbers drift with
+-- every edit, folders differ between machines, and an address is no identity. Counts blocks in state active_allocated.
+--
+-- @engine datafusion
+-- @needs base
+--
+-- @param limit   BIGINT = 20    Only the largest changes; NULL for all.
+-- @param device  BIGINT = NULL  Only this device_index; NULL for all.
+--
+-- @column device_index   BIGINT   Device, as the snapshots number it; -1 is pinned host memory.
+-- @column stack_id       BIGINT   call_stacks.id, the lowest of those that are the same; NULL where this snapshot has
+--   none, and for blocks without a stack.
+-- @column base_stack_id  BIGINT   call_stacks.id in `base`; NULL likewise.
+-- @column live_bytes     BIGINT   Bytes held in this snapshot, rounding included.
+-- @column base_bytes     BIGINT   Bytes held in `base`.
+-- @column live_change    BIGINT   live_bytes - base_bytes.
+-- @column live_count     BIGINT   Blocks in this snapshot.
+-- @column base_count     BIGINT   Blocks in `base`.
+-- @column frames_json    VARCHAR  The stack's frames as JSON, innermost first: of this snapshot, else of `base`; NULL for
+--   blocks without a stack.
+WITH held AS (
+  SELECT
+    1 AS is_own,
+    d.device_index AS device_index,
+    b.stack_id AS stack_id,
+    SUM(b.size) AS total_size,
+    COUNT(*) AS block_count
+  FROM _pool_blocks AS b
+  JOIN devices AS d
+    ON d.id = b.device_id
+  WHERE b.state = 'active_allocated'
+    AND ($device IS NULL OR d.device_index = $device)
+  GROUP BY d.device_index, b.stack_id
+),
+base_held AS (
+  SELECT
+    0 AS is_own,
+    d.device_index AS device_index,
+    b.stack_id AS stack_id,
+    SUM(b.size) AS total_size,
+    COUNT(*) AS block_count
+  FROM base._pool_blocks AS b
+  JOIN base.devices AS d
+    ON d.id = b.device_id
+  WHERE b.state = 'active_allocated'
+    AND ($device IS NULL OR d.device_index = $device)
+  GROUP BY d.device_index, b.stack_id
+),
+both_sides AS (
+  SELECT
+    h.is_own AS is_own,
+    h.device_index AS device_index,
+    h.stack_id AS stack_id,
+    h.total_size AS total_size,
+    h.block_count AS block_count,
+    k.frames_json AS frames_json
+  FROM held AS h
+  LEFT JOIN call_stacks AS k
+    ON k.id = h.stack_id
+  UNION ALL
+  SELECT
+    h.is_own AS is_own,
+    h.device_index AS device_index,
+    h.stack_id AS stack_id,
+    h.total_size AS total_size,
+    h.block_count AS block_count,
+    k.frames_json AS frames_json
+  FROM base_held AS h
+  LEFT JOIN base.call_stacks AS k
+    ON k.id = h.stack_id
+),
+-- Line numbers first, then all but the last two parts of a file's name.
+keyed AS (
+  SELECT
+    is_own,
+    device_index,
+    stack_id,
+    total_size,
+    block_count,
+    frames_json,
+    regexp_replace(
+      regexp_replace(
+        replace(COALESCE(frames_json, ''), '\\', '/'),
+        '"line": ?-?[0-9]+', '"line": 0', 'g'
+      ),
+      '("filename": ?")[^"]*/([^"/]*/[^"/]*")', '${1}${2}', 'g'
+    ) AS stack_key
+  FROM both_sides
+),
+paired AS (
+  SELECT
+    device_index,
+    stack_key,
+    MIN(CASE WHEN is_own = 1 THEN stack_id END) AS stack_id,
+    MIN(CASE WHEN is_own = 0 THEN stack_id END) AS base_stack_id,
+    SUM(CASE WHEN is_own = 1 THEN total_size ELSE 0 END) AS live_bytes,
+    SUM(CASE WHEN is_own = 0 THEN total_size ELSE 0 END) AS base_bytes,
+    SUM(CASE WHEN is_own = 1 THEN block_count ELSE 0 END) AS live_count,
+    SUM(CASE WHEN is_own = 0 THEN block_count ELSE 0 END) AS base_count,
+    COALESCE(
+      MIN(CASE WHEN is_own = 1 THEN frames_json END),
+      MIN(CASE WHEN is_own = 0 THEN frames_json END)
+    ) AS frames_json
+  FROM keyed
+  GROUP BY device_index, stack_key
+)
+SELECT
+  device_index,
+  stack_id,
+  base_stack_id,
+  live_bytes,
+  base_bytes,
+  live_bytes - base_bytes AS live_change,
+  live_count,
+  base_count,
+  frames_json
+FROM paired
+ORDER BY ABS(live_bytes - base_bytes) DESC, device_index, stack_key
+LIMIT $limit

@@ -1,0 +1,113 @@
+//! What the differences between two snapshots mean.
+
+use super::{CompareOutcome, CounterChange};
+use crate::analysis::frames::place;
+use crate::analysis::language::{Lang, Text};
+use crate::analysis::outcome::{Finding, Quantity, Severity, Subject, bytes, share};
+use crate::analysis::thresholds::judge;
+use crate::quantity;
+
+/// Every judgement, worst first.
+pub(super) fn all(outcome: &CompareOutcome) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for device_index in outcome.device_indexes().into_iter().filter(|index| *index >= 0) {
+        findings.extend(growth(outcome, device_index));
+        findings.extend(stack(outcome, device_index));
+    }
+    findings.extend(settings(outcome));
+    if findings.iter().all(|finding| finding.severity <= Severity::Info) {
+        findings.push(same());
+    }
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
+}
+
+fn ratio(change: &CounterChange) -> Option<f64> {
+    share(change.change?, change.base_value?)
+}
+
+/// Growth of what is allocated at the end.
+fn growth(outcome: &CompareOutcome, device_index: i64) -> Option<Finding> {
+    let allocated = outcome.counter(device_index, "allocated")?;
+    let change = allocated.change?;
+    let ratio = ratio(allocated);
+    let thresholds = &outcome.thresholds;
+    let severity = judge(ratio, thresholds.compare_warning, thresholds.compare_critical)?;
+    let (before, now) = (
+        quantity::bytes(allocated.base_value.unwrap_or_default()),
+        quantity::bytes(allocated.value.unwrap_or_default()),
+    );
+    let (size, part) = (quantity::bytes(change), quantity::ratio(ratio));
+    Some(Finding {
+        rule: "compare/allocated",
+        severity,
+        subject: Subject::Device(device_index),
+        message: Text::new(
+            format!("allocated memory grew by {size} ({part}), from {before} to {now}"),
+            format!("已分配内存增长 {size}（{part}），从 {before} 到 {now}"),
+        ),
+        evidence: vec![
+            ("allocated", Quantity::Bytes(allocated.value)),
+            ("base_allocated", Quantity::Bytes(allocated.base_value)),
+            ("growth_ratio", Quantity::Ratio(ratio)),
+        ],
+    })
+}
+
+/// The call stack that grew most, where it matters to the device.
+fn stack(outcome: &CompareOutcome, device_index: i64) -> Option<Finding> {
+    let own = outcome.stacks.iter().filter(|stack| stack.device_index == device_index);
+    let most = own.max_by_key(|stack| stack.live_change).filter(|stack| stack.live_change > 0)?;
+    let allocated = outcome.counter(device_index, "allocated")?.value?;
+    let ratio = share(most.live_change, allocated)?;
+    if ratio < outcome.thresholds.compare_warning {
+        return None;
+    }
+    let from = place(most.frames_json.as_deref());
+    let (size, now) = (quantity::bytes(most.live_change), quantity::bytes(most.live_bytes));
+    Some(Finding {
+        rule: "compare/stack",
+        severity: Severity::Info,
+        subject: Subject::Device(device_index),
+        message: Text::new(
+            format!("the call stack that grew most holds {size} more, {now} in all: {}", from.get(Lang::En)),
+            format!("增长最多的调用栈多占用 {size}，现共 {now}：{}", from.get(Lang::Zh)),
+        ),
+        evidence: vec![
+            ("live_bytes", bytes(most.live_bytes)),
+            ("base_bytes", bytes(most.base_bytes)),
+            ("live_count", Quantity::Count(most.live_count)),
+            ("base_count", Quantity::Count(most.base_count)),
+        ],
+    })
+}
+
+fn settings(outcome: &CompareOutcome) -> Option<Finding> {
+    let names: Vec<&str> =
+        outcome.settings.iter().filter(|it| it.is_setting).map(|it| it.name.as_str()).collect();
+    let count = i64::try_from(names.len()).ok().filter(|count| *count > 0)?;
+    let names = names.join(", ");
+    Some(Finding {
+        rule: "compare/settings",
+        severity: Severity::Info,
+        subject: Subject::Snapshot,
+        message: Text::new(
+            format!("the allocator was set up differently: {names}"),
+            format!("分配器设置不同：{names}"),
+        ),
+        evidence: vec![("differing_settings", Quantity::Count(count))],
+    })
+}
+
+fn same() -> Finding {
+    Finding {
+        rule: "compare/no_growth",
+        severity: Severity::Ok,
+        subject: Subject::Snapshot,
+        message: Text::new(
+            "no device holds notably more memory than in the other snapshot",
+            "与参照快照相比，没有设备的内存占用明显增长",
+        ),
+        evidence: Vec::new(),
+    }
+}

@@ -1,0 +1,138 @@
+//! Failures as tables: their state, what to do, who grew, and what happened before.
+
+use super::findings::words;
+use super::{Failure, LastEvent, OomGrowth, OomOutcome};
+use crate::analysis::frames::place;
+use crate::analysis::language::{Lang, Text};
+use crate::analysis::outcome::{Cell, Figure, TableFigure};
+use crate::quantity;
+
+/// Stacks that a person is shown.
+const STACKS: usize = 5;
+
+/// What to show: all failures in a table, the details of the newest of each device.
+pub(super) fn all(outcome: &OomOutcome) -> Vec<Figure> {
+    if outcome.events.is_empty() {
+        return Vec::new();
+    }
+    let mut figures = vec![Figure::Table(states(&outcome.events))];
+    for (place, failure) in outcome.events.iter().enumerate() {
+        let device = failure.event.device_index;
+        let next = outcome.events.get(place + 1);
+        if next.is_none_or(|next| next.event.device_index != device) {
+            figures.extend(details(failure));
+        }
+    }
+    figures
+}
+
+fn index(failure: &Failure) -> String {
+    failure.event.trace_index.map_or_else(|| "-".to_owned(), |index| index.to_string())
+}
+
+fn states(failures: &[Failure]) -> TableFigure {
+    let rows = failures.iter().map(|failure| {
+        let state = &failure.event.state;
+        vec![
+            Cell::name(failure.event.device_index.to_string()),
+            Cell::name(index(failure)),
+            Cell::bytes(state.requested),
+            Cell::bytes(state.device_free),
+            Cell::bytes(state.reserved),
+            Cell::bytes(state.allocated),
+            Cell::bytes(state.pool_free_bytes),
+            Cell::bytes(state.largest_free_block),
+            Cell::bytes(state.pending_free_bytes),
+            Cell::Text(words(failure.cause)),
+        ]
+    });
+    TableFigure::new(
+        Text::new("Failed requests", "失败的请求"),
+        &[
+            ("device", "设备"),
+            ("event", "事件"),
+            ("requested", "请求"),
+            ("driver free", "驱动空闲"),
+            ("reserved", "预留"),
+            ("allocated", "已分配"),
+            ("pool free", "池内空闲"),
+            ("largest free", "最大空闲块"),
+            ("pending free", "等待释放"),
+            ("cause", "原因"),
+        ],
+        rows.collect(),
+    )
+}
+
+fn details(failure: &Failure) -> Vec<Figure> {
+    let (device, index) = (failure.event.device_index, index(failure));
+    let about = |en: &str, zh: &str| {
+        Text::new(
+            format!("{en}, device {device}, event {index}"),
+            format!("{zh}，设备 {device}，事件 {index}"),
+        )
+    };
+    let mut figures = Vec::new();
+    let advice = failure.advice.iter().map(|text| vec![Cell::Text(text.clone())]);
+    figures.push(Figure::Table(TableFigure::new(
+        about("What to do", "建议"),
+        &[("advice", "措施")],
+        advice.collect(),
+    )));
+    if failure.event.frames_json.is_some() {
+        let from = place(failure.event.frames_json.as_deref());
+        figures.push(Figure::Note(Text::new(
+            format!("The request came from {}", from.get(Lang::En)),
+            format!("请求来自 {}", from.get(Lang::Zh)),
+        )));
+    }
+    if !failure.event.growth.is_empty() {
+        let rows = failure.event.growth.iter().take(STACKS).map(grown).collect();
+        figures.push(Figure::Table(TableFigure::new(
+            about("Who grew last", "最近增长者"),
+            &[
+                ("place", "位置"),
+                ("lately", "近期分配"),
+                ("times", "次数"),
+                ("live", "存活"),
+                ("blocks", "块数"),
+            ],
+            rows,
+        )));
+    }
+    if !failure.event.preceding.is_empty() {
+        let rows = failure.event.preceding.iter().map(before).collect();
+        figures.push(Figure::Table(TableFigure::new(
+            about("Events before, newest first", "此前的事件（由新到旧）"),
+            &[
+                ("event", "事件"),
+                ("action", "动作"),
+                ("address", "地址"),
+                ("size", "大小"),
+                ("place", "位置"),
+            ],
+            rows,
+        )));
+    }
+    figures
+}
+
+fn grown(row: &OomGrowth) -> Vec<Cell> {
+    vec![
+        Cell::Text(place(row.frames_json.as_deref())),
+        Cell::bytes(row.recent_bytes),
+        Cell::count(row.recent_count),
+        Cell::bytes(row.live_bytes),
+        Cell::count(row.live_count),
+    ]
+}
+
+fn before(row: &LastEvent) -> Vec<Cell> {
+    vec![
+        Cell::name(row.trace_index.to_string()),
+        Cell::name(row.action.clone()),
+        Cell::name(row.addr.map_or_else(|| "-".to_owned(), quantity::address)),
+        Cell::bytes(row.size),
+        Cell::Text(place(row.frames_json.as_deref())),
+    ]
+}

@@ -1,0 +1,124 @@
+//! What the failures mean, in a sentence each.
+
+use super::cause::Cause;
+use super::{Failure, OomOutcome};
+use crate::analysis::language::Text;
+use crate::analysis::outcome::{Finding, Quantity, Severity, Subject};
+use crate::quantity;
+
+/// Every judgement.
+pub(super) fn all(outcome: &OomOutcome) -> Vec<Finding> {
+    if outcome.events.is_empty() {
+        return vec![none(outcome)];
+    }
+    outcome.events.iter().map(of_failure).collect()
+}
+
+fn rule(cause: Cause) -> &'static str {
+    match cause {
+        Cause::MemoryLimit => "oom/memory_limit",
+        Cause::PendingFree => "oom/pending_free",
+        Cause::Fragmentation => "oom/fragmentation",
+        Cause::OtherStream => "oom/other_stream",
+        Cause::PrivatePools => "oom/private_pools",
+        Cause::OutsidePool => "oom/outside_pool",
+        Cause::RequestTooLarge => "oom/request_too_large",
+        Cause::Capacity => "oom/capacity",
+        Cause::Unknown => "oom/unknown",
+    }
+}
+
+/// The cause in a few words.
+pub(super) fn words(cause: Cause) -> Text {
+    match cause {
+        Cause::MemoryLimit => {
+            Text::new("the driver had enough: a limit refused it", "驱动内存足够：被上限拒绝")
+        }
+        Cause::PendingFree => Text::new(
+            "enough was freed, but waited for another stream",
+            "已释放的内存足够，但在等待其他 stream",
+        ),
+        Cause::Fragmentation => Text::new(
+            "enough was free, but not in one piece: fragmentation",
+            "空闲总量足够，但没有足够大的连续块：碎片",
+        ),
+        Cause::OtherStream => {
+            Text::new("enough was free, but for other streams", "空闲总量足够，但属于其他 stream")
+        }
+        Cause::PrivatePools => {
+            Text::new("enough was free, but in private pools", "空闲总量足够，但位于私有内存池")
+        }
+        Cause::OutsidePool => Text::new("memory beside the pool took the room", "内存池之外的占用挤占了空间"),
+        Cause::RequestTooLarge => {
+            Text::new("the request is larger than the device has", "请求大于设备可用的全部内存")
+        }
+        Cause::Capacity => Text::new("the device is full of allocated memory", "设备已被有效分配占满"),
+        Cause::Unknown => Text::new("the snapshot does not tell why", "快照信息不足以判断原因"),
+    }
+}
+
+fn of_failure(failure: &Failure) -> Finding {
+    let (event, state) = (&failure.event, &failure.event.state);
+    let known = |value: Option<i64>| value.map_or_else(|| "?".to_owned(), quantity::bytes);
+    let (requested, free) = (known(state.requested), known(state.device_free));
+    let (pool, largest) = (known(state.pool_free_bytes), known(state.largest_free_block));
+    let (allocated, reserved) = (known(state.allocated), known(state.reserved));
+    let cause = words(failure.cause);
+    let (subject, en, zh) = match event.trace_index {
+        Some(trace_index) => (
+            Subject::Event { device_index: event.device_index, trace_index },
+            format!("a request of {requested} failed with {free} left in the driver: "),
+            format!("请求 {requested} 失败，驱动剩余 {free}："),
+        ),
+        None => (
+            Subject::Device(event.device_index),
+            "the file's name says out of memory, but no such event was recorded; its final state: "
+                .to_owned(),
+            "文件名表明发生了内存不足（OOM），但没有记录到该事件；最终状态：".to_owned(),
+        ),
+    };
+    let state_en = format!(
+        " ({allocated} of {reserved} reserved was allocated; {pool} was free in the pool, the largest block {largest})"
+    );
+    let state_zh =
+        format!("（已预留 {reserved}，其中已分配 {allocated}；池内空闲 {pool}，最大空闲块 {largest}）");
+    let message = Text::new(
+        format!("{en}{}{state_en}", cause.get(crate::analysis::Lang::En)),
+        format!("{zh}{}{state_zh}", cause.get(crate::analysis::Lang::Zh)),
+    );
+    Finding {
+        rule: rule(failure.cause),
+        severity: Severity::Critical,
+        subject,
+        message,
+        evidence: vec![
+            ("requested", Quantity::Bytes(state.requested)),
+            ("device_free", Quantity::Bytes(state.device_free)),
+            ("reserved", Quantity::Bytes(state.reserved)),
+            ("allocated", Quantity::Bytes(state.allocated)),
+            ("pool_free_bytes", Quantity::Bytes(state.pool_free_bytes)),
+            ("largest_free_block", Quantity::Bytes(state.largest_free_block)),
+            ("pending_free_bytes", Quantity::Bytes(state.pending_free_bytes)),
+        ],
+    }
+}
+
+fn none(outcome: &OomOutcome) -> Finding {
+    let (rule, severity, message) = if outcome.setup.event_count > 0 {
+        (
+            "oom/none",
+            Severity::Ok,
+            Text::new("no request failed among the recorded events", "记录的事件中没有请求失败"),
+        )
+    } else {
+        (
+            "oom/no_history",
+            Severity::Info,
+            Text::new(
+                "no events were recorded, so a failed request would not be seen",
+                "没有记录事件，无法得知是否有请求失败",
+            ),
+        )
+    };
+    Finding { rule, severity, subject: Subject::Snapshot, message, evidence: Vec::new() }
+}

@@ -1,0 +1,222 @@
+//! What holds for every mode of `npusnap analyze`: keys, formats, options, and snapshots that hold little.
+
+use std::path::Path;
+
+use arrow::ipc::reader::StreamReader;
+use serde_json::Value;
+
+use crate::support::analyze::{fixture, json, rules, run, text};
+use crate::support::pickler::{Py, list};
+use crate::support::pool::{MIB, segment, snapshot, written};
+
+/// Every mode that looks at one snapshot, with the keys that programs rely on.
+const MODES: &[(&str, &[&str])] =
+    &[("overview", &["devices"]), ("fragment", &["devices", "segments"]), ("oom", &["events"])];
+
+const COMPARE: &[&str] = &["a", "b", "devices", "stacks", "segments", "settings_diff"];
+
+fn has(result: &Value, keys: &[&str], what: &str) {
+    for key in keys {
+        assert!(result.get(key).is_some(), "{what}: no `{key}`");
+    }
+}
+
+#[test]
+fn every_mode_works_on_snapshots_that_hold_little() {
+    let (_place, state_only) = written(
+        "state.pickle",
+        &snapshot(vec![segment(0, 1 << 30, "large", &[(20 * MIB, "active_allocated")])], vec![vec![]]),
+    );
+    let (_other, no_segments) = written("none.pickle", &list([]));
+    let host = segment(-1, 1 << 40, "large", &[(4 * MIB, "active_allocated")]);
+    let pinned = snapshot(vec![], vec![]).with("host_segments", list([host])).with("host_traces", list([]));
+    let (_host, host_only) = written("host.pickle", &pinned);
+    let cases = [
+        state_only,
+        no_segments,
+        host_only,
+        fixture("cuda_empty.pickle"),
+        fixture("legacy_history.pickle"),
+        fixture("npu_two_devices.pickle"),
+    ];
+    for path in &cases {
+        let what = path.display().to_string();
+        let all = json(path, "all", &[]);
+        assert_eq!(all["mode"], "all");
+        for (mode, keys) in MODES {
+            has(&all["result"][mode], keys, &what);
+        }
+        assert!(all["result"].get("compare").is_none(), "{what}");
+        let both = json(path, "all", &["--ref", fixture("npu_oom.pickle").to_str().unwrap()]);
+        has(&both["result"]["compare"], COMPARE, &what);
+        for lang in ["en", "zh"] {
+            assert!(text(path, "all", &["--lang", lang]).starts_with("npusnap all"), "{what}");
+        }
+    }
+}
+
+#[test]
+fn all_is_every_mode_once() {
+    let path = fixture("npu_leak.pickle");
+    let all = json(&path, "all", &[]);
+    for (mode, keys) in MODES {
+        let one = json(&path, mode, &[]);
+        has(&one["result"], keys, mode);
+        assert_eq!(all["result"][mode], one["result"], "{mode}");
+    }
+    // The same thing is not judged twice.
+    let mut seen: Vec<String> = all["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| format!("{} {}", it["rule"], it["subject"]))
+        .collect();
+    let count = seen.len();
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), count);
+}
+
+fn csv(path: &Path, mode: &str, arguments: &[&str]) -> Vec<String> {
+    text(path, mode, &[&["--format", "csv"], arguments].concat()).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn csv_and_arrow_are_the_modes_main_relation() {
+    let path = fixture("cuda_oom_expandable.pickle");
+    let other = fixture("npu_oom.pickle");
+    let reference = ["--ref", other.to_str().unwrap()];
+    for (mode, arguments, first, rows) in [
+        ("overview", &[][..], "device_id,device_index,device_type,", 2),
+        ("fragment", &[], "segment_id,device_id,device_index,address,", 4),
+        ("oom", &[], "device_id,device_index,trace_index,time_us,requested,", 2),
+        ("compare", &reference, "device_index,stack_id,base_stack_id,live_bytes,", 0),
+        ("all", &[], "rule,severity,subject,message,evidence", 0),
+    ] {
+        let lines = csv(&path, mode, arguments);
+        assert!(lines[0].starts_with(first), "{mode}: {}", lines[0]);
+        if rows > 0 {
+            assert_eq!(lines.len(), rows + 1, "{mode}");
+        }
+        let arrow = run(&path, mode, &[&["--format", "arrow"], arguments].concat());
+        assert!(arrow.status.success(), "{mode}");
+        let reader = StreamReader::try_new(arrow.stdout.as_slice(), None).unwrap();
+        let names: Vec<String> = reader.schema().fields().iter().map(|field| field.name().clone()).collect();
+        assert_eq!(names.join(","), lines[0], "{mode}");
+        let found: usize = reader.map(|batch| batch.unwrap().num_rows()).sum();
+        assert_eq!(found + 1, lines.len(), "{mode}");
+    }
+}
+
+#[test]
+fn an_empty_result_has_its_header() {
+    assert_eq!(csv(&fixture("cuda_empty.pickle"), "fragment", &[]).len(), 1);
+    assert_eq!(csv(&fixture("npu_leak.pickle"), "oom", &[]).len(), 1);
+}
+
+#[test]
+fn the_name_of_the_output_file_says_how_it_is_written() {
+    let place = tempfile::tempdir().unwrap();
+    let path = fixture("npu_leak.pickle");
+    for (name, start) in
+        [("r.csv", "segment_id,"), ("r.json", "{\n  \"npusnap\": 1"), ("r.txt", "npusnap fragment")]
+    {
+        let output = place.path().join(name);
+        assert!(run(&path, "fragment", &["-o", output.to_str().unwrap()]).status.success());
+        assert!(std::fs::read_to_string(&output).unwrap().starts_with(start), "{name}");
+    }
+}
+
+#[test]
+fn a_device_is_picked_in_every_mode() {
+    let path = fixture("npu_two_devices.pickle");
+    let all = json(&path, "all", &["--device", "1"]);
+    for mode in ["overview", "fragment"] {
+        let devices = all["result"][mode]["devices"].as_array().unwrap();
+        assert_eq!(devices.len(), 1, "{mode}");
+        assert_eq!(devices[0]["device_index"], 1, "{mode}");
+    }
+    let segments = all["result"]["fragment"]["segments"].as_array().unwrap();
+    assert!(segments.iter().all(|segment| segment["device_index"] == 1));
+    for mode in ["overview", "fragment", "oom", "all"] {
+        let output = run(&path, mode, &["--device", "9"]);
+        assert_eq!(output.status.code(), Some(2), "{mode}");
+    }
+}
+
+#[test]
+fn pinned_host_memory_is_device_minus_one_and_stands_apart() {
+    let host = segment(-1, 1 << 40, "large", &[(4 * MIB, "active_allocated"), (4 * MIB, "inactive")]);
+    let device = segment(0, 1 << 30, "large", &[(20 * MIB, "active_allocated")]);
+    let both =
+        snapshot(vec![device], vec![]).with("host_segments", list([host])).with("host_traces", list([]));
+    let (_place, path) = written("host.pickle", &both);
+    let all = json(&path, "fragment", &[]);
+    assert_eq!(all["result"]["devices"].as_array().unwrap().len(), 1);
+    assert_eq!(all["result"]["host"][0]["reserved"], 8 << 20);
+    assert_eq!(all["result"]["host_segments"].as_array().unwrap().len(), 1);
+    // With a space between, as anybody would write it.
+    let only = json(&path, "fragment", &["--device", "-1"]);
+    assert_eq!(only["result"]["devices"].as_array().unwrap().len(), 0);
+    assert_eq!(only["result"]["host"][0]["hole_bytes"], 4 << 20);
+}
+
+#[test]
+fn parameters_reach_the_relations_that_have_them() {
+    let path = fixture("cuda_oom_expandable.pickle");
+    let preceding = |count: &str| {
+        let json = json(&path, "oom", &["--param", &format!("count={count}")]);
+        json["result"]["events"][0]["preceding"].as_array().unwrap().len()
+    };
+    assert_eq!(preceding("7"), 7);
+    assert_eq!(preceding("60"), 60);
+    for (argument, message) in [
+        ("cuont=7", "no parameter called `cuont`\n\nhint: did you mean `count`?"),
+        ("count=many", "parameter `count` is BIGINT, found 'many'"),
+    ] {
+        let output = run(&path, "oom", &["--param", argument]);
+        assert_eq!(output.status.code(), Some(2), "{argument}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains(message), "{said}");
+    }
+}
+
+#[test]
+fn every_threshold_is_printed_and_carried_by_every_mode() {
+    let output =
+        std::process::Command::new(crate::support::analyze::NPUSNAP).arg("thresholds").output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let path = fixture("npu_leak.pickle");
+    let json = json(&path, "fragment", &["--threshold", "expansion.warning=0.9"]);
+    for (name, value) in json["thresholds"].as_object().unwrap() {
+        assert!(printed.lines().any(|line| line.starts_with(&format!("{name} "))), "{name}");
+        if name == "expansion.warning" {
+            assert_eq!(value, 0.9);
+        }
+    }
+    assert!(rules(&json).iter().all(|(rule, _)| rule != "fragment/expansions"));
+}
+
+#[test]
+fn a_finding_that_reaches_fail_on_ends_any_mode_with_1() {
+    let path = fixture("cuda_oom_expandable.pickle");
+    for (mode, format, code) in [
+        ("oom", "text", 1),
+        ("oom", "csv", 1),
+        ("all", "json", 1),
+        ("all", "arrow", 1),
+        ("fragment", "json", 0),
+    ] {
+        let output = run(&path, mode, &["--fail-on", "critical", "--format", format]);
+        assert_eq!(output.status.code(), Some(code), "{mode} {format}");
+    }
+}
+
+/// One event is not `1 events`.
+#[test]
+fn counts_of_one_are_in_the_singular() {
+    let event = crate::support::pool::event("snapshot", 0, 0);
+    let (_place, path) = written("one.pickle", &snapshot(Vec::<Py>::new(), vec![vec![event]]));
+    let page = text(&path, "overview", &[]);
+    assert!(page.contains("\n1 trace entry, 0 call stacks\n"), "{page}");
+}
