@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::DataFusionError;
-use datafusion::prelude::SQLOptions;
+use datafusion::execution::SendableRecordBatchStream;
+use datafusion::prelude::{SQLOptions, SessionContext};
 use futures::StreamExt as _;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::JoinHandle;
 
-use super::{Engine, Value, statement};
+use super::{Engine, Value, explain, memory, statement};
 use crate::error::{Error, Result};
 
 /// How long a query may run on before it is noticed that it shall end.
@@ -43,19 +44,21 @@ impl Engine {
     /// # Errors
     /// As [`query`](Self::query); a parameter without value, or a value without parameter; the time is over.
     pub fn query_with(&self, sql: &str, options: &QueryOptions) -> Result<Batches<'_>> {
-        let watch = Watch::start(options);
-        let statement = statement::prepare(&self.context, sql, &options.params)?;
-        let read_only =
-            SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-        let run = async {
-            let plan = self.context.state().statement_to_plan(statement).await?;
-            read_only.verify_plan(&plan)?;
-            let frame = self.context.execute_logical_plan(plan).await?;
-            let schema = Arc::clone(frame.schema().inner());
-            Ok((schema, frame.execute_stream().await?))
+        let watch = Watch::start(options, self.memory_limit);
+        statement::bounded(sql)?;
+        // Planning computes what is constant, which can take as long as any query. On a thread of its own it has the stack
+        // for it, too, and whoever waits can stop waiting.
+        let (handle, context) = (self.runtime.clone(), self.context.clone());
+        let (text, params) = (sql.to_owned(), options.params.clone());
+        let planning = self.runtime.spawn_blocking(move || handle.block_on(start(&context, &text, &params)));
+        let (schema, mut stream) = match self.runtime.wait(planning, || watch.check())? {
+            Ok(Ok(started)) => started,
+            Ok(Err(Refusal::Ours(error))) => return Err(error),
+            Ok(Err(Refusal::Engine(source))) => return Err(self.user_error(sql, &source)),
+            Err(broken) => {
+                return Err(self.user_error(sql, &DataFusionError::ExecutionJoin(Box::new(broken))));
+            }
         };
-        let started = self.runtime.wait(run, || watch.check())?;
-        let (schema, mut stream) = started.map_err(|source| self.user_error(sql, &source))?;
         // Rows are computed on the engine's threads: whoever waits for them can then stop waiting at any moment.
         let (sender, receiver) = mpsc::channel(1);
         let task = self.runtime.spawn(async move {
@@ -67,6 +70,35 @@ impl Engine {
         });
         Ok(Batches { engine: self, sql: sql.to_owned(), schema, receiver, task, watch, ended: false })
     }
+}
+
+/// Why a statement is not run.
+enum Refusal {
+    Ours(Error),
+    Engine(DataFusionError),
+}
+
+impl From<DataFusionError> for Refusal {
+    fn from(source: DataFusionError) -> Self {
+        Self::Engine(source)
+    }
+}
+
+/// Plans a statement and starts it.
+async fn start(
+    context: &SessionContext,
+    sql: &str,
+    params: &[(String, Value)],
+) -> Result<(SchemaRef, SendableRecordBatchStream), Refusal> {
+    let statement = statement::prepare(context, sql, params).map_err(Refusal::Ours)?;
+    let plan = context.state().statement_to_plan(statement).await?;
+    // What is refused by its first word does not come so far; this is for what hides in a query, as `SELECT … INTO` does.
+    let read_only =
+        SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    read_only.verify_plan(&plan).map_err(|_| Refusal::Ours(statement::only_reads("what it does")))?;
+    let frame = context.execute_logical_plan(plan).await?;
+    let schema = Arc::clone(frame.schema().inner());
+    Ok((schema, frame.execute_stream().await?))
 }
 
 /// Rows of a query as they are computed.
@@ -127,13 +159,22 @@ impl Drop for Batches<'_> {
 struct Watch {
     end: Option<(Duration, Instant)>,
     interrupt: Option<Arc<AtomicBool>>,
+    memory_limit: usize,
+    /// Bytes that the program may come to hold.
+    most_bytes: Option<u64>,
 }
 
+/// What a query may hold beyond twice its limit: rows on their way, and whatever else the engine does not count.
+const UNCOUNTED: u64 = 1 << 30;
+
 impl Watch {
-    fn start(options: &QueryOptions) -> Self {
+    fn start(options: &QueryOptions, memory_limit: usize) -> Self {
         // A time that is beyond the clock's end never comes.
         let end = options.timeout.and_then(|timeout| Some((timeout, Instant::now().checked_add(timeout)?)));
-        Self { end, interrupt: options.interrupt.clone() }
+        let more =
+            u64::try_from(memory_limit).unwrap_or(u64::MAX).saturating_mul(2).saturating_add(UNCOUNTED);
+        let most_bytes = memory::resident().map(|bytes| bytes.saturating_add(more));
+        Self { end, interrupt: options.interrupt.clone(), memory_limit, most_bytes }
     }
 
     /// How long the query may run on before this has to be asked again, or why it shall not.
@@ -144,6 +185,12 @@ impl Watch {
                 place: None,
                 hint: None,
             });
+        }
+        // The pool counts what sorts and aggregations hold; a function that makes a long text asks nobody.
+        if let (Some(most), Some(held)) = (self.most_bytes, memory::resident())
+            && held > most
+        {
+            return Err(explain::memory_error(self.memory_limit, "its values are too large"));
         }
         let Some((timeout, end)) = self.end else { return Ok(ATTENTION) };
         match end.checked_duration_since(Instant::now()) {

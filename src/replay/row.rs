@@ -67,6 +67,7 @@ pub(super) struct Row {
 
 /// How the rows of a device are to be read, as far as that shows only when all have come.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent observation")]
 pub(super) struct Reading {
     /// Sizes by rule or geometry are no proof: other blocks were seen to break it.
     pub(super) doubts_rule: bool,

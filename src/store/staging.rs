@@ -1,11 +1,11 @@
 //! Nothing half-written stands under a final name: a result is made in a folder beside it and then put in its place.
 //!
 //! A staging folder is locked by the run that made it. One without a lock belongs to a run that died, and the next run
-//! for the same target removes it.
+//! for the same target removes it. A run that is told to end removes its own, see [`unfinished`](super::unfinished).
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Permissions};
-use std::io;
+use std::io::{self, BufWriter, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use tempfile::TempDir;
 
+use super::unfinished::{Unfinished, remove};
 use crate::error::{Error, Result};
 
 const PLACE: &str = "cannot put the result in its place";
@@ -22,9 +23,7 @@ const PLACE: &str = "cannot put the result in its place";
 pub(super) struct Staging {
     target: PathBuf,
     parent: PathBuf,
-    dir: TempDir,
-    /// Held, not read: other runs see by it that this one lives.
-    _lock: File,
+    folder: Locked,
 }
 
 impl Staging {
@@ -43,15 +42,15 @@ impl Staging {
         };
         let parent = parent(&target).to_owned();
         let prefix = prefix(name);
-        clear(&parent, &prefix);
-        let (dir, lock) =
-            make(&parent, &prefix).map_err(Error::io(&parent, "cannot create a folder for the result"))?;
-        Ok(Self { target, parent, dir, _lock: lock })
+        // The result is for whom the user's umask allows, not for the user alone as temporary things are.
+        let folder = Locked::make(&parent, &prefix, 0o777)
+            .map_err(Error::io(&parent, "cannot create a folder for the result"))?;
+        Ok(Self { target, parent, folder })
     }
 
     /// The folder to write into.
     pub(super) fn path(&self) -> &Path {
-        self.dir.path()
+        self.folder.dir.path()
     }
 
     /// Where the result will be.
@@ -62,25 +61,124 @@ impl Staging {
     /// Puts the staging folder itself in the target's place, whole, whatever is there.
     pub(super) fn commit_folder(self) -> Result<()> {
         sync(self.path())?;
-        let old = place(self.dir.path(), &self.target).map_err(Error::io(&self.target, PLACE))?;
+        let placed = self.folder.unfinished.settle(|| place(self.path(), &self.target));
+        let old = placed.map_err(Error::io(&self.target, PLACE))?;
+        let Self { parent, folder: Locked { dir, unfinished, lock }, .. } = self;
         // From here on our name in the staging place is gone or stands for the old thing.
-        let staged = self.dir.keep();
+        let staged = dir.keep();
         if old == Replaced::Something {
             remove(&staged);
         }
-        sync(&self.parent)
+        drop((unfinished, lock));
+        sync(&parent)
+    }
+
+    /// Puts the file `name` of the staging folder in the target's place, also if that is a folder.
+    pub(super) fn commit_over_anything(self, name: &str) -> Result<()> {
+        self.place_file(
+            |file, target| {
+                if target.is_dir() {
+                    fs::rename(target, file.with_file_name("replaced"))?;
+                }
+                fs::rename(file, target)
+            },
+            name,
+        )
     }
 
     /// Puts the file `name` of the staging folder in the target's place.
-    pub(super) fn commit_file(self, name: &str) -> Result<()> {
-        let failed = || Error::io(&self.target, PLACE);
-        if self.target.is_dir() {
-            fs::rename(&self.target, self.path().join("replaced")).map_err(failed())?;
-        }
-        fs::rename(self.path().join(name), &self.target).map_err(failed())?;
+    fn commit_file(self, name: &str) -> Result<()> {
+        self.place_file(|file, target| fs::rename(file, target), name)
+    }
+
+    fn place_file(self, place: impl FnOnce(&Path, &Path) -> io::Result<()>, name: &str) -> Result<()> {
+        let placed = self.folder.unfinished.settle(|| place(&self.path().join(name), &self.target));
+        placed.map_err(Error::io(&self.target, PLACE))?;
         sync(&self.parent)
     }
 }
+
+/// A file that has its name only when it is whole.
+#[derive(Debug)]
+pub struct WholeFile {
+    // Before the folder it lies in: fields are dropped in this order.
+    file: BufWriter<File>,
+    staging: Staging,
+}
+
+/// Name of the file in its staging folder.
+const CONTENT: &str = "content";
+
+impl WholeFile {
+    /// Begins a file that will be at `target`; a link stays a link, and what it points to is replaced.
+    ///
+    /// # Errors
+    /// The folder that holds `target` is missing or cannot be written, or `target` is a folder itself.
+    pub fn create(target: &Path) -> Result<Self> {
+        let cannot = || Error::io(target, "cannot create");
+        if target.is_dir() {
+            return Err(cannot()(io::ErrorKind::IsADirectory.into()));
+        }
+        let staging = Staging::new(target).map_err(|error| match error {
+            Error::Io { source, .. } => cannot()(source),
+            other => other,
+        })?;
+        let file = File::create(staging.path().join(CONTENT)).map_err(cannot())?;
+        Ok(Self { file: BufWriter::new(file), staging })
+    }
+
+    /// Where it will be.
+    #[must_use]
+    pub fn target(&self) -> &Path {
+        self.staging.target()
+    }
+
+    /// Brings it to the disk and gives it its name.
+    ///
+    /// # Errors
+    /// The rest cannot be written, or the file not be named.
+    pub fn finish(self) -> Result<()> {
+        let Self { file, staging } = self;
+        let written =
+            file.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all());
+        written.map_err(Error::io(staging.target(), "cannot write"))?;
+        staging.commit_file(CONTENT)
+    }
+}
+
+impl Write for WholeFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// A folder that nothing outlives: it goes with its handle, with the program, or with the next run.
+#[derive(Debug)]
+pub(crate) struct Scratch(Locked);
+
+impl Scratch {
+    /// Makes one among the system's temporary files, for the user alone.
+    ///
+    /// # Errors
+    /// Nothing can be written there.
+    pub(crate) fn new() -> Result<Self> {
+        let place = std::env::temp_dir();
+        let folder = Locked::make(&place, OsStr::new(SCRATCH), 0o700);
+        Ok(Self(folder.map_err(Error::io(&place, "cannot create a temporary folder"))?))
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        self.0.dir.path()
+    }
+}
+
+/// How the names of temporary folders begin; nothing that a user makes is called so.
+const SCRATCH: &str = ".npusnap.tmp-";
 
 /// The folder that holds `path`.
 pub(super) fn parent(path: &Path) -> &Path {
@@ -94,24 +192,35 @@ fn prefix(name: &OsStr) -> OsString {
     prefix
 }
 
-/// A new folder with the lock on it.
-fn make(parent: &Path, prefix: &OsStr) -> io::Result<(TempDir, File)> {
-    loop {
-        // The result is for whom the user's umask allows, not for the user alone as temporary things are.
-        let dir = tempfile::Builder::new()
-            .prefix(prefix)
-            .permissions(Permissions::from_mode(0o777))
-            .tempdir_in(parent)?;
-        // Between making and locking, another run may have taken the folder for a dead one's.
-        let lock = match File::open(dir.path()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            result => result?,
-        };
-        // A file system without locks answers with another error, and there nobody clears anything away.
-        if matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)) || !same(&lock, dir.path()) {
-            continue;
+/// A folder with a lock on it.
+#[derive(Debug)]
+struct Locked {
+    dir: TempDir,
+    unfinished: Unfinished,
+    /// Held, not read: other runs see by it that this one lives.
+    lock: File,
+}
+
+impl Locked {
+    /// Makes one, and clears away those of the same prefix that dead runs left.
+    fn make(parent: &Path, prefix: &OsStr, mode: u32) -> io::Result<Self> {
+        clear(parent, prefix);
+        loop {
+            let (dir, unfinished) = Unfinished::make(|| {
+                let permissions = Permissions::from_mode(mode);
+                tempfile::Builder::new().prefix(prefix).permissions(permissions).tempdir_in(parent)
+            })?;
+            // Between making and locking, another run may have taken the folder for a dead one's.
+            let lock = match File::open(dir.path()) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                result => result?,
+            };
+            // A file system without locks answers with another error, and there nobody clears anything away.
+            if matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)) || !same(&lock, dir.path()) {
+                continue;
+            }
+            return Ok(Self { dir, unfinished, lock });
         }
-        return Ok((dir, lock));
     }
 }
 
@@ -128,12 +237,6 @@ fn clear(parent: &Path, prefix: &OsStr) {
             remove(&path);
         }
     }
-}
-
-fn remove(path: &Path) {
-    let is_folder = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
-    // A leftover is a nuisance, no reason to fail: the result is in place.
-    let _left = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
 }
 
 /// Whether `path` still names the thing that was opened.

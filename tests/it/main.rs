@@ -32,6 +32,7 @@ mod prompt;
 mod query;
 mod relations;
 mod replay;
+mod report;
 mod slt;
 mod store;
 mod support;

@@ -49,8 +49,7 @@ fn narrow(number: i128) -> i64 {
 
 /// What `allocations` has to hold for a recording that began at `first`; `None` for what had ended by then.
 fn expected(lifetime: &Lifetime, first: usize) -> Option<Life> {
-    let seen =
-        |index: Option<usize>| index.filter(|index| *index >= first).map(|index| (index - first) as i64);
+    let seen = |index: Option<usize>| index?.checked_sub(first).map(|index| i64::try_from(index).unwrap());
     let Lifetime { free_requested, free_completed, .. } = *lifetime;
     if free_completed.is_some_and(|index| index < first) {
         return None;
@@ -140,7 +139,9 @@ proptest! {
         steps in prop::collection::vec(step(), 1..40),
     ) {
         let mut model = Model::new(settings);
-        steps.into_iter().for_each(|step| model.step(step));
+        for step in steps {
+            model.step(step);
+        }
         for first in 0..=model.events.len() {
             check(&model, settings, first);
         }

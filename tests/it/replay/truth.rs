@@ -46,7 +46,8 @@ fn fixtures_start_and_end_as_their_truth_says() {
             ["base", "final", "residual", "exact"].map(|column| rows.ints("replay_checks", column));
         for (row, device_id) in rows.ints("replay_checks", "device_id").into_iter().enumerate() {
             let index = indices[usize::try_from(device_id.unwrap()).unwrap() - 1];
-            let device = truth["devices"].as_array().unwrap().iter().find(|device| device["device"].as_i64() == index);
+            let device =
+                truth["devices"].as_array().unwrap().iter().find(|device| device["device"].as_i64() == index);
             let device = device.unwrap();
             let name = path.display();
             assert_eq!((last[row], residual[row]), (counters(device, "final")[row % 5], Some(0)), "{name}");
