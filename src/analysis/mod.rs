@@ -10,6 +10,7 @@ mod frames;
 mod info;
 mod info_words;
 mod language;
+mod leak;
 mod note_words;
 mod oom;
 mod outcome;
@@ -28,6 +29,7 @@ pub use fragment::{
 };
 pub use info::{FieldPresence, History, Info, Recording, TableCount};
 pub use language::{Lang, Text};
+pub use leak::{Leak, SegmentGrowth, Stack, StackGrowth, StepOverview};
 pub use oom::{LastEvent, Oom, OomContext, OomGrowth, OomPreceding};
 pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure};
 pub use overview::{DeviceOverview, Overview};
@@ -59,4 +61,4 @@ pub trait Analysis: Sync {
 }
 
 /// Every analysis, in the order `--mode all` runs them.
-pub const ANALYSES: &[&dyn Analysis] = &[&Overview, &PeakAnalysis, &Fragment, &Oom, &Compare];
+pub const ANALYSES: &[&dyn Analysis] = &[&Overview, &PeakAnalysis, &Fragment, &Leak, &Oom, &Compare];

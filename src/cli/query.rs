@@ -23,10 +23,12 @@ const SCREENFUL: usize = 1000;
 /// The query reads the tables that `npusnap schema` lists and the macros that `npusnap macros` lists. It is one
 /// statement, and it can only read.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  npusnap sql snapshot.pickle \"SELECT * FROM top_allocations(limit => 10)\"\n  \
+#[command(
+    after_help = "Examples:\n  npusnap sql snapshot.pickle \"SELECT * FROM top_allocations(limit => 10)\"\n  \
     npusnap sql snapshot.pickle -f query.sql --param device=0 --format csv -o rows.csv\n  \
     npusnap sql after.pickle --ref before.pickle \"SELECT a.reserved - b.reserved AS grown\n    \
-    FROM device_overview AS a JOIN base.device_overview AS b ON b.device_index = a.device_index\"")]
+    FROM device_overview AS a JOIN base.device_overview AS b ON b.device_index = a.device_index\""
+)]
 pub(super) struct Args {
     /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or the `.npusnap`
     /// folder or `.db` made of it.

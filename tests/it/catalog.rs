@@ -7,7 +7,8 @@ use std::process::{Command, Output};
 use npusnap::analysis::{
     Contributor, CounterChange, Device, DeviceFragmentation, DeviceOverview, ExpansionCause, FactPair,
     FieldPresence, FreeBlocks, ImportNote, LastEvent, Mark, OomContext, OomGrowth, OomPreceding, Peak, Point,
-    PoolOverview, Recording, SegmentChange, SegmentFragmentation, StackChange, TableCount,
+    PoolOverview, Recording, SegmentChange, SegmentFragmentation, SegmentGrowth, Stack, StackChange,
+    StackGrowth, StepOverview, TableCount,
 };
 use npusnap::engine::{self, BASE, Dialect, Engine, Options, SqlMacro};
 use npusnap::schema::TABLES;
@@ -189,6 +190,10 @@ fn typed_rows_have_the_columns_that_relations_have() {
     engine.contract::<TableCount>().unwrap();
     engine.contract::<FieldPresence>().unwrap();
     engine.contract::<Recording>().unwrap();
+    engine.contract::<StackGrowth>().unwrap();
+    engine.contract::<SegmentGrowth>().unwrap();
+    engine.contract::<Stack>().unwrap();
+    engine.contract::<StepOverview>().unwrap();
     engine.contract::<Peak>().unwrap();
     engine.contract::<Contributor>().unwrap();
     engine.contract::<Point>().unwrap();

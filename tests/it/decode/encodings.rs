@@ -209,7 +209,10 @@ fn sizes_that_no_device_has_are_counted_where_they_stand() {
     ];
     let rows = same_rows(&snapshot(segments, [events.to_vec()]));
     assert_eq!(rows.stat("implausible_sizes"), Some(2 + 3));
-    assert_eq!(same_rows(&snapshot([], [vec![npu_event("alloc", 1, most - 1)]])).stat("implausible_sizes"), None);
+    assert_eq!(
+        same_rows(&snapshot([], [vec![npu_event("alloc", 1, most - 1)]])).stat("implausible_sizes"),
+        None
+    );
 }
 
 #[test]
