@@ -10,6 +10,7 @@ mod progress;
 mod prompt;
 mod query;
 mod shell;
+mod skill;
 mod synth;
 
 use std::path::Path;
@@ -50,6 +51,7 @@ enum Command {
     Schema(catalog::SchemaArgs),
     Thresholds(analyze::ThresholdsArgs),
     Synth(synth::Args),
+    Skill(skill::Args),
     Completions(shell::CompletionsArgs),
     Man(shell::ManArgs),
 }
@@ -69,6 +71,7 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Schema(args) => catalog::schema(&args),
         Command::Thresholds(args) => analyze::thresholds(&args),
         Command::Synth(args) => synth::run(&args, cli.quiet),
+        Command::Skill(args) => skill::run(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
     }

@@ -75,7 +75,7 @@ impl Summary {
 /// # Errors
 /// The snapshot cannot be read, or has no such device. [`Error::Output`] where `out` takes no more.
 pub fn write(engine: &Engine, target: Target, request: &Request, out: &mut dyn Write) -> Result<Summary> {
-    let devices = Device::in_scope(engine, Scope { device: request.device })?;
+    let devices = Device::in_scope(engine, Scope { device: request.device, ..Scope::default() })?;
     match target {
         Target::MemoryViz => pickle::write(engine, &devices, request, pickle::Form::Viewer, out),
         Target::Pickle => pickle::write(engine, &devices, request, pickle::Form::Plain, out),
