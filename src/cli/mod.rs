@@ -11,6 +11,7 @@ mod prompt;
 mod query;
 mod report;
 mod shell;
+mod skill;
 mod synth;
 
 use std::ffi::OsString;
@@ -76,6 +77,7 @@ enum Command {
     Schema(catalog::SchemaArgs),
     Thresholds(analyze::ThresholdsArgs),
     Synth(synth::Args),
+    Skill(skill::Args),
     Completions(shell::CompletionsArgs),
     Man(shell::ManArgs),
 }
@@ -96,6 +98,7 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Schema(args) => catalog::schema(&args),
         Command::Thresholds(args) => analyze::thresholds(&args),
         Command::Synth(args) => synth::run(&args, cli.quiet),
+        Command::Skill(args) => skill::run(&args),
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
     }

@@ -34,6 +34,7 @@ mod query;
 mod relations;
 mod replay;
 mod report;
+mod skill;
 mod slt;
 mod store;
 mod support;
