@@ -30,9 +30,10 @@ fn index(failure: &Failure) -> String {
     failure.event.trace_index.map_or_else(|| "-".to_owned(), |index| index.to_string())
 }
 
+/// The failure's event, where it was recorded.
 fn event(failure: &Failure) -> Cell {
-    let index = failure.event.trace_index;
-    index.map_or_else(|| Cell::name("-"), |index| Cell::event(failure.event.device_index, index))
+    let (device_index, trace_index) = (failure.event.device_index, failure.event.trace_index);
+    trace_index.map_or_else(|| Cell::name("-"), |trace_index| Cell::event(device_index, trace_index))
 }
 
 fn states(failures: &[Failure]) -> TableFigure {
