@@ -11,6 +11,7 @@ mod frames;
 mod info;
 mod info_words;
 mod language;
+mod leak;
 mod note_words;
 mod oom;
 mod outcome;
@@ -29,6 +30,7 @@ pub use fragment::{
 };
 pub use info::{FieldPresence, Gap, History, Info, Recording, TableCount};
 pub use language::{Lang, Text};
+pub use leak::{Leak, SegmentGrowth, Stack, StackGrowth, StepOverview};
 pub use oom::{LastEvent, Oom, OomContext, OomEvent, OomGrowth, OomPreceding};
 pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure, Target};
 pub use overview::{DeviceOverview, Overview};
@@ -60,4 +62,4 @@ pub trait Analysis: Sync {
 }
 
 /// Every analysis, in the order `--mode all` runs them.
-pub const ANALYSES: &[&dyn Analysis] = &[&Overview, &PeakAnalysis, &Fragment, &Oom, &Compare];
+pub const ANALYSES: &[&dyn Analysis] = &[&Overview, &PeakAnalysis, &Fragment, &Leak, &Oom, &Compare];
