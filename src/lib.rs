@@ -5,7 +5,7 @@
 //! Layers in one crate; a module may name only modules to its left (`tests/it/layers.rs` checks it):
 //!
 //! ```text
-//! pickle  schema  quantity < error < snapshot < replay < store < engine < analysis < output < cli
+//! pickle  schema  quantity < error < snapshot < replay < store < engine < analysis < output < export < report < cli
 //! ```
 //!
 //! * [`pickle`](mod@pickle): untrusted bytes become a stream of closed dicts and lists; nothing is ever constructed or executed.
@@ -18,6 +18,8 @@
 //! * [`engine`](mod@engine): the only module that names DataFusion; SQL over a store, and the SQL macros of `sql/`.
 //! * [`analysis`](mod@analysis): small relations become judged, typed results.
 //! * [`output`](mod@output): results become text, JSON and CSV.
+//! * [`report`](mod@report): results become one HTML page.
+//! * [`export`](mod@export): a snapshot in the forms that other tools read.
 //! * [`cli`](mod@cli): commands.
 
 pub mod pickle;
@@ -38,5 +40,9 @@ pub mod engine;
 pub mod analysis;
 
 pub mod output;
+
+pub mod export;
+
+pub mod report;
 
 pub mod cli;

@@ -86,6 +86,18 @@ impl SnapshotFacts {
         self.text("producer")
     }
 
+    /// SHA-256 (hex) of the file.
+    #[must_use]
+    pub fn sha256(&self) -> &str {
+        self.text("sha256")
+    }
+
+    /// Version of npusnap that read the file.
+    #[must_use]
+    pub fn npusnap_version(&self) -> &str {
+        self.text("npusnap_version")
+    }
+
     /// Pickle protocol; `None` for other containers.
     #[must_use]
     pub fn protocol(&self) -> Option<i64> {

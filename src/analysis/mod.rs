@@ -1,6 +1,7 @@
 //! Small relations become judged, typed results. SQL measures, this layer judges, the renderers show.
 
 mod all;
+pub mod chart;
 mod compare;
 mod devices;
 mod downsample;
@@ -20,18 +21,18 @@ mod scope;
 mod thresholds;
 
 pub use all::All;
-pub use compare::{Compare, CounterChange, FactPair, SegmentChange, StackChange};
+pub use compare::{Compare, CounterChange, FactPair, SegmentChange, StackChange, TimelineStep};
 pub use devices::Device;
 pub use downsample::extremes;
 pub use facts::{ImportNote, SnapshotFacts};
 pub use fragment::{
     DeviceFragmentation, ExpansionCause, Fragment, FreeBlocks, PoolOverview, SegmentFragmentation,
 };
-pub use info::{FieldPresence, History, Info, Recording, TableCount};
+pub use info::{FieldPresence, Gap, History, Info, Recording, TableCount};
 pub use language::{Lang, Text};
 pub use leak::{Leak, SegmentGrowth, Stack, StackGrowth, StepOverview};
-pub use oom::{LastEvent, Oom, OomContext, OomGrowth, OomPreceding};
-pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure};
+pub use oom::{LastEvent, Oom, OomContext, OomEvent, OomGrowth, OomPreceding};
+pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure, Target};
 pub use overview::{DeviceOverview, Overview};
 pub use peak::{COUNTERS, Contributor, Mark, Peak, PeakAnalysis, Point};
 pub use scope::Scope;

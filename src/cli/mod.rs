@@ -2,12 +2,16 @@
 
 mod analyze;
 mod catalog;
+mod export;
 mod info;
 mod ingest;
 mod interrupt;
 mod progress;
 mod prompt;
 mod query;
+mod report;
+mod shell;
+mod skill;
 mod synth;
 
 use std::ffi::OsString;
@@ -68,10 +72,14 @@ enum Command {
     Info(info::Args),
     Analyze(analyze::Args),
     Sql(query::Args),
+    Export(export::Args),
     Macros(catalog::MacrosArgs),
     Schema(catalog::SchemaArgs),
     Thresholds(analyze::ThresholdsArgs),
     Synth(synth::Args),
+    Skill(skill::Args),
+    Completions(shell::CompletionsArgs),
+    Man(shell::ManArgs),
 }
 
 /// Does what the command line asks for.
@@ -85,10 +93,14 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Ingest(args) => ingest::run(args, cli.quiet),
         Command::Analyze(args) => analyze::run(&args, cli.quiet),
         Command::Sql(args) => query::run(&args, cli.quiet, &interrupt),
+        Command::Export(args) => export::run(&args, cli.quiet),
         Command::Macros(args) => catalog::macros(&args),
         Command::Schema(args) => catalog::schema(&args),
         Command::Thresholds(args) => analyze::thresholds(&args),
         Command::Synth(args) => synth::run(&args, cli.quiet),
+        Command::Skill(args) => skill::run(&args),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man(args) => shell::man(&args),
     }
 }
 

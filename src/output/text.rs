@@ -44,14 +44,17 @@ pub fn write_page(out: &mut dyn Write, page: &Page<'_>, lang: Lang) -> io::Resul
         writeln!(out, "{mark}{space} {}: {}", subject.get(lang), finding.message.get(lang))?;
     }
     for figure in page.figures {
-        writeln!(out)?;
         match figure {
-            Figure::Table(table) => write_table(out, table, lang)?,
-            Figure::Note(text) => writeln!(out, "{}", text.get(lang))?,
+            Figure::Table(table) => {
+                writeln!(out)?;
+                write_table(out, table, lang)?;
+            }
+            Figure::Note(text) => writeln!(out, "\n{}", text.get(lang))?,
             Figure::Heading(text) => {
                 let text = text.get(lang);
-                writeln!(out, "{text}\n{}", "=".repeat(text.width()))?;
+                writeln!(out, "\n{text}\n{}", "=".repeat(text.width()))?;
             }
+            Figure::Chart(_) => {}
         }
     }
     write_notes(out, page.notes, lang)
@@ -104,7 +107,7 @@ fn write_table(out: &mut dyn Write, table: &TableFigure, lang: Lang) -> io::Resu
             row.iter()
                 .map(|cell| match cell {
                     Cell::Quantity(quantity) => (quantity.text(), true),
-                    Cell::Text(text) => (text.get(lang).to_owned(), false),
+                    Cell::Text(text) | Cell::Link(text, _) => (text.get(lang).to_owned(), false),
                 })
                 .collect()
         })

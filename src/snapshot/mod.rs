@@ -23,6 +23,7 @@ mod segment;
 mod source;
 mod stacks;
 mod stats;
+mod steps;
 pub mod synth;
 mod top;
 mod whole;
@@ -131,5 +132,6 @@ pub fn read(
     let file = File::open(path).map_err(Error::io(path, "cannot open"))?;
     let facts = file.metadata().map_err(Error::io(path, "cannot open"))?;
     let length = facts.is_file().then_some(facts.len());
-    read_from(file, length, path, options, sink, progress)
+    let mut sink = steps::Marked::beside(path, sink)?;
+    read_from(file, length, path, options, &mut sink, progress)
 }

@@ -169,7 +169,9 @@ impl Cause {
         if free >= requested || free > 0 && free + driver >= state.needed(requested) {
             return Self::Fragmentation;
         }
-        if free + driver + state.private_free_bytes.unwrap_or_default() >= requested {
+        let private = state.private_free_bytes.unwrap_or_default();
+        let with_private = free + private;
+        if private > 0 && (with_private >= requested || with_private + driver >= state.needed(requested)) {
             return Self::PrivatePools;
         }
         let outside = state.workspace_bytes.max(state.outside_pool_bytes.unwrap_or_default());

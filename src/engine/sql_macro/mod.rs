@@ -24,6 +24,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "_workspace_segments",
     "_pool_segments",
     "_pool_blocks",
+    "_stack_frames",
     "_event_scale",
     "_memory_base",
     "_event_changes",
@@ -37,6 +38,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "memory_marks",
     "memory_curve",
     "live_at",
+    "live_moments",
     "peak_contributors",
     "_transient_levels",
     "_step_ends",
@@ -49,10 +51,13 @@ const FILES: &[(&str, &str)] = sql_files![
     "device_overview",
     "block_state_dist",
     "expansion_timeline",
+    "pool_growth",
     "top_allocations",
+    "segment_layout",
     "recording",
     "field_presence",
     "table_counts",
+    "_segment_fragmentation",
     "segment_fragmentation",
     "device_fragmentation",
     "pool_overview",
@@ -73,6 +78,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "device_compare",
     "segment_compare",
     "stack_compare",
+    "timeline_compare",
 ];
 
 /// A relation of `sql/`.

@@ -1,0 +1,193 @@
+//! Markers of steps in a file beside the snapshot, `X.pickle.steps.jsonl`: torch_npu has neither named ranges nor a clock,
+//! so the capture helper notes how many allocations there had been at each marker, and at the dump.
+//!
+//! A marker stands where as many allocs follow as were made between it and the dump. That holds however much of the
+//! beginning the ring buffer forgot. A line that is none is passed over and counted.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::{Path, PathBuf};
+
+use arrow::array::{Array, AsArray as _};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
+use arrow::record_batch::RecordBatch;
+use serde::Deserialize;
+
+use super::RowSink;
+use crate::error::{Error, Result};
+use crate::schema::{
+    Annotation, AnnotationsBuilder, ImportStat, ImportStatsBuilder, Names, Snapshot, Symbol, Table,
+};
+
+/// More than so many bytes of markers are not read.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Stage of the line that is written with the snapshot.
+const DUMP: &str = "DUMP";
+
+#[derive(Debug, Clone, Deserialize)]
+struct Mark {
+    stage: String,
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(default)]
+    time_us: Option<i64>,
+    #[serde(default)]
+    device: Option<i64>,
+    #[serde(default)]
+    allocations: Option<i64>,
+}
+
+/// Where the markers of a snapshot are, if there are any.
+fn beside(snapshot: &Path) -> PathBuf {
+    let mut name = snapshot.as_os_str().to_owned();
+    name.push(".steps.jsonl");
+    PathBuf::from(name)
+}
+
+/// A sink that adds the markers to `annotations` on their way.
+pub(super) struct Marked<'a> {
+    sink: &'a mut dyn RowSink,
+    marks: Vec<Mark>,
+    unreadable: i64,
+    /// Positions of the allocs of each device, by `devices.id`.
+    allocs: HashMap<i64, Vec<i64>>,
+    /// `devices.id` by `device_index`.
+    devices: HashMap<i64, i64>,
+}
+
+impl<'a> Marked<'a> {
+    /// Reads the markers beside `snapshot`, if there are any.
+    pub(super) fn beside(snapshot: &Path, sink: &'a mut dyn RowSink) -> Result<Self> {
+        let path = beside(snapshot);
+        let (allocs, devices) = (HashMap::new(), HashMap::new());
+        let Ok(file) = File::open(&path) else {
+            return Ok(Self { sink, marks: Vec::new(), unreadable: 0, allocs, devices });
+        };
+        let (mut marks, mut unreadable) = (Vec::new(), 0);
+        for line in BufReader::new(file.take(MOST_BYTES)).split(b'\n') {
+            let line = line.map_err(Error::io(&path, "cannot read"))?;
+            match serde_json::from_slice(&line) {
+                Ok(mark) => marks.push(mark),
+                Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
+                Err(_) => unreadable += 1,
+            }
+        }
+        Ok(Self { sink, marks, unreadable, allocs, devices })
+    }
+
+    fn watch(&mut self, batch: &RecordBatch) -> Option<()> {
+        let column = |name| batch.column_by_name(name)?.as_primitive_opt::<Int64Type>();
+        let (devices, indexes) = (column("device_id")?, column("trace_index")?);
+        let workspace = column("is_workspace")?;
+        let actions = cast(batch.column_by_name("action")?, &DataType::Utf8).ok()?;
+        let actions = actions.as_string_opt::<i32>()?;
+        for row in 0..batch.num_rows() {
+            if actions.value(row) == "alloc" && workspace.value(row) == 0 {
+                self.allocs.entry(devices.value(row)).or_default().push(indexes.value(row));
+            }
+        }
+        Some(())
+    }
+
+    fn learn(&mut self, batch: &RecordBatch) -> Option<()> {
+        let column = |name| batch.column_by_name(name)?.as_primitive_opt::<Int64Type>();
+        let (ids, indexes) = (column("id")?, column("device_index")?);
+        for row in 0..batch.num_rows() {
+            if ids.is_valid(row) {
+                self.devices.insert(indexes.value(row), ids.value(row));
+            }
+        }
+        Some(())
+    }
+
+    /// The last event before the alloc that came first after the marker; none where that is not in the window.
+    fn place(&self, mark: &Mark, dumped: &HashMap<i64, i64>) -> Option<i64> {
+        let device = mark.device?;
+        let later = dumped.get(&device)?.checked_sub(mark.allocations?)?;
+        let allocs = self.allocs.get(self.devices.get(&device)?)?;
+        let later = usize::try_from(later).ok()?;
+        let next = allocs.len().checked_sub(later)?;
+        match allocs.get(next) {
+            Some(index) => index.checked_sub(1),
+            None => allocs.last().copied(),
+        }
+    }
+
+    fn write_marks(&mut self) -> Result<()> {
+        let dumped: HashMap<i64, i64> = self
+            .marks
+            .iter()
+            .filter(|mark| mark.stage == DUMP)
+            .filter_map(|mark| mark.device.zip(mark.allocations))
+            .collect();
+        let mut builder = AnnotationsBuilder::default();
+        let (mut count, mut unplaced) = (0, 0);
+        for mark in self.marks.iter().filter(|mark| mark.stage != DUMP) {
+            let trace_index = self.place(mark, &dumped);
+            count += 1;
+            unplaced += i64::from(trace_index.is_none());
+            builder.push(Annotation {
+                device_id: mark.device.and_then(|device| self.devices.get(&device).copied()),
+                stage: Some(mark.stage.clone()),
+                name: mark.name.clone(),
+                time_us: mark.time_us,
+                trace_index,
+            });
+        }
+        if count > 0 {
+            let failed = Error::store("steps.jsonl", "cannot build a batch of rows");
+            self.sink.write(&Annotation::TABLE, builder.finish(&NoNames).map_err(failed)?)?;
+        }
+        let mut stats = ImportStatsBuilder::default();
+        for (name, value, doc) in [
+            (
+                "step_markers",
+                count,
+                "markers of steps from the file beside the snapshot; rows of annotations",
+            ),
+            ("step_markers_before_window", unplaced, "of them, markers whose events are not in the window"),
+            (
+                "step_markers_unreadable",
+                self.unreadable,
+                "lines of the file beside the snapshot that are no markers",
+            ),
+        ] {
+            if value > 0 {
+                let (name, severity) = (name.to_owned(), "info".to_owned());
+                stats.push(ImportStat { name, severity, device_id: None, value, doc: doc.to_owned() });
+            }
+        }
+        if count + self.unreadable > 0 {
+            let failed = Error::store("steps.jsonl", "cannot build a batch of rows");
+            self.sink.write(&ImportStat::TABLE, stats.finish(&NoNames).map_err(failed)?)?;
+        }
+        Ok(())
+    }
+}
+
+impl RowSink for Marked<'_> {
+    fn write(&mut self, table: &'static Table, batch: RecordBatch) -> Result<()> {
+        match table.name {
+            "traces" if !self.marks.is_empty() => self.watch(&batch).unwrap_or_default(),
+            "devices" => self.learn(&batch).unwrap_or_default(),
+            _ => {}
+        }
+        // It comes last of all that is asked for here, and it always comes.
+        if table.name == Snapshot::TABLE.name {
+            self.write_marks()?;
+        }
+        self.sink.write(table, batch)
+    }
+}
+
+/// The tables written here have no interned texts.
+struct NoNames;
+
+impl Names for NoNames {
+    fn name(&self, _symbol: Symbol) -> &'static str {
+        ""
+    }
+}
