@@ -268,13 +268,16 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
         scope,
         redaction: redaction.clone(),
     };
-    if let Some(folder) = &args.svg {
-        report::pictures(&material, folder, lang)?;
-    }
-    if matches!(format, Format::Html) {
-        let findings = material.write(&mut sink)?;
-        sink.finish()?;
-        return Ok(args.outcome(&findings));
+    if args.svg.is_some() || matches!(format, Format::Html) {
+        let sections = material.sections()?;
+        if let Some(folder) = &args.svg {
+            report::pictures(&material, &sections, folder)?;
+        }
+        if matches!(format, Format::Html) {
+            let findings = material.write(&sections, &mut sink)?;
+            sink.finish()?;
+            return Ok(args.outcome(&findings));
+        }
     }
     let outcome = mode.run(&engine, &thresholds, scope, has_base)?;
     let findings = outcome.findings();

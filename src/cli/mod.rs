@@ -2,6 +2,7 @@
 
 mod analyze;
 mod catalog;
+mod export;
 mod info;
 mod ingest;
 mod interrupt;
@@ -9,6 +10,7 @@ mod progress;
 mod prompt;
 mod query;
 mod report;
+mod shell;
 mod synth;
 
 use std::ffi::OsString;
@@ -69,10 +71,13 @@ enum Command {
     Info(info::Args),
     Analyze(analyze::Args),
     Sql(query::Args),
+    Export(export::Args),
     Macros(catalog::MacrosArgs),
     Schema(catalog::SchemaArgs),
     Thresholds(analyze::ThresholdsArgs),
     Synth(synth::Args),
+    Completions(shell::CompletionsArgs),
+    Man(shell::ManArgs),
 }
 
 /// Does what the command line asks for.
@@ -86,10 +91,13 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Ingest(args) => ingest::run(args, cli.quiet),
         Command::Analyze(args) => analyze::run(&args, cli.quiet),
         Command::Sql(args) => query::run(&args, cli.quiet, &interrupt),
+        Command::Export(args) => export::run(&args, cli.quiet),
         Command::Macros(args) => catalog::macros(&args),
         Command::Schema(args) => catalog::schema(&args),
         Command::Thresholds(args) => analyze::thresholds(&args),
         Command::Synth(args) => synth::run(&args, cli.quiet),
+        Command::Completions(args) => shell::completions(&args),
+        Command::Man(args) => shell::man(&args),
     }
 }
 

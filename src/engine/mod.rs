@@ -40,7 +40,7 @@ pub use attach::BASE;
 pub use doc::{macro_list, macro_markdown, macro_text};
 pub use explain::nearest;
 pub use names::Names;
-pub use query::{Batches, QueryOptions};
+pub use query::{Batches, QueryOptions, RowStream};
 pub(crate) use rows::row;
 pub use rows::{Cell, Row, Rows, cell, check, sql_type};
 pub use sql_macro::{ColumnDoc, Dialect, Param, SqlMacro, catalog, exported_views};

@@ -18,6 +18,18 @@ impl Default for EventRange {
 }
 
 impl EventRange {
+    /// Number of the first event.
+    #[must_use]
+    pub fn first(self) -> i64 {
+        self.first
+    }
+
+    /// Number behind that of the last event.
+    #[must_use]
+    pub fn end(self) -> i64 {
+        self.end
+    }
+
     /// Whether an event with this number is in it.
     #[must_use]
     pub fn contains(self, trace_index: i64) -> bool {

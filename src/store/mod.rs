@@ -6,12 +6,14 @@ mod cache;
 mod cells;
 mod encoding;
 mod ingest;
+mod locked;
 mod parquet;
 mod source;
 mod sqlite;
 mod sqlite_read;
 mod staging;
 mod unfinished;
+mod whole_file;
 mod worker;
 
 use std::fs;
@@ -21,15 +23,15 @@ use crate::error::{Error, Result};
 use crate::schema::TABLES;
 use crate::snapshot::{self, Progress};
 
-pub(crate) use staging::Scratch;
+pub(crate) use locked::Scratch;
 use staging::Staging;
 
 pub use ingest::{Fanout, Foreign, Ingested, Targets, ingest};
 pub use parquet::ParquetSink;
 pub use source::Source;
 pub use sqlite::{Indexes, SqliteOptions, SqliteSink};
-pub use staging::WholeFile;
 pub use unfinished::abandon;
+pub use whole_file::WholeFile;
 
 /// Whether a snapshot's Parquet is kept for the next time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,19 +1,16 @@
 //! Nothing half-written stands under a final name: a result is made in a folder beside it and then put in its place.
 //!
-//! A staging folder is locked by the run that made it. One without a lock belongs to a run that died, and the next run
-//! for the same target removes it. A run that is told to end removes its own, see [`unfinished`](super::unfinished).
+//! The folder is [locked](super::locked): the next run for the same target removes what a run left that died.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, Permissions};
-use std::io::{self, BufWriter, Write};
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use tempfile::TempDir;
 
-use super::unfinished::{Unfinished, remove};
+use super::locked::Locked;
+use super::unfinished::remove;
 use crate::error::{Error, Result};
 
 const PLACE: &str = "cannot put the result in its place";
@@ -87,7 +84,7 @@ impl Staging {
     }
 
     /// Puts the file `name` of the staging folder in the target's place.
-    fn commit_file(self, name: &str) -> Result<()> {
+    pub(super) fn commit_file(self, name: &str) -> Result<()> {
         self.place_file(|file, target| fs::rename(file, target), name)
     }
 
@@ -97,88 +94,6 @@ impl Staging {
         sync(&self.parent)
     }
 }
-
-/// A file that has its name only when it is whole.
-#[derive(Debug)]
-pub struct WholeFile {
-    // Before the folder it lies in: fields are dropped in this order.
-    file: BufWriter<File>,
-    staging: Staging,
-}
-
-/// Name of the file in its staging folder.
-const CONTENT: &str = "content";
-
-impl WholeFile {
-    /// Begins a file that will be at `target`; a link stays a link, and what it points to is replaced.
-    ///
-    /// # Errors
-    /// The folder that holds `target` is missing or cannot be written, or `target` is a folder itself.
-    pub fn create(target: &Path) -> Result<Self> {
-        let cannot = || Error::io(target, "cannot create");
-        if target.is_dir() {
-            return Err(cannot()(io::ErrorKind::IsADirectory.into()));
-        }
-        let staging = Staging::new(target).map_err(|error| match error {
-            Error::Io { source, .. } => cannot()(source),
-            other => other,
-        })?;
-        let file = File::create(staging.path().join(CONTENT)).map_err(cannot())?;
-        Ok(Self { file: BufWriter::new(file), staging })
-    }
-
-    /// Where it will be.
-    #[must_use]
-    pub fn target(&self) -> &Path {
-        self.staging.target()
-    }
-
-    /// Brings it to the disk and gives it its name.
-    ///
-    /// # Errors
-    /// The rest cannot be written, or the file not be named.
-    pub fn finish(self) -> Result<()> {
-        let Self { file, staging } = self;
-        let written =
-            file.into_inner().map_err(io::IntoInnerError::into_error).and_then(|file| file.sync_all());
-        written.map_err(Error::io(staging.target(), "cannot write"))?;
-        staging.commit_file(CONTENT)
-    }
-}
-
-impl Write for WholeFile {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-/// A folder that nothing outlives: it goes with its handle, with the program, or with the next run.
-#[derive(Debug)]
-pub(crate) struct Scratch(Locked);
-
-impl Scratch {
-    /// Makes one among the system's temporary files, for the user alone.
-    ///
-    /// # Errors
-    /// Nothing can be written there.
-    pub(crate) fn new() -> Result<Self> {
-        let place = std::env::temp_dir();
-        let folder = Locked::make(&place, OsStr::new(SCRATCH), 0o700);
-        Ok(Self(folder.map_err(Error::io(&place, "cannot create a temporary folder"))?))
-    }
-
-    /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
-        self.0.dir.path()
-    }
-}
-
-/// How the names of temporary folders begin; nothing that a user makes is called so.
-const SCRATCH: &str = ".npusnap.tmp-";
 
 /// The folder that holds `path`.
 pub(super) fn parent(path: &Path) -> &Path {
@@ -190,61 +105,6 @@ fn prefix(name: &OsStr) -> OsString {
     prefix.push(name);
     prefix.push(".tmp-");
     prefix
-}
-
-/// A folder with a lock on it.
-#[derive(Debug)]
-struct Locked {
-    dir: TempDir,
-    unfinished: Unfinished,
-    /// Held, not read: other runs see by it that this one lives.
-    lock: File,
-}
-
-impl Locked {
-    /// Makes one, and clears away those of the same prefix that dead runs left.
-    fn make(parent: &Path, prefix: &OsStr, mode: u32) -> io::Result<Self> {
-        clear(parent, prefix);
-        loop {
-            let (dir, unfinished) = Unfinished::make(|| {
-                let permissions = Permissions::from_mode(mode);
-                tempfile::Builder::new().prefix(prefix).permissions(permissions).tempdir_in(parent)
-            })?;
-            // Between making and locking, another run may have taken the folder for a dead one's.
-            let lock = match File::open(dir.path()) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                result => result?,
-            };
-            // A file system without locks answers with another error, and there nobody clears anything away.
-            if matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)) || !same(&lock, dir.path()) {
-                continue;
-            }
-            return Ok(Self { dir, unfinished, lock });
-        }
-    }
-}
-
-/// Removes what dead runs left. Whatever fails here is left for the next time.
-fn clear(parent: &Path, prefix: &OsStr) {
-    let Ok(entries) = fs::read_dir(parent) else { return };
-    for entry in entries.flatten() {
-        if !entry.file_name().as_bytes().starts_with(prefix.as_bytes()) {
-            continue;
-        }
-        let path = entry.path();
-        let Ok(lock) = File::open(&path) else { continue };
-        if lock.try_lock().is_ok() && same(&lock, &path) {
-            remove(&path);
-        }
-    }
-}
-
-/// Whether `path` still names the thing that was opened.
-fn same(opened: &File, path: &Path) -> bool {
-    let Ok((opened, named)) = opened.metadata().and_then(|opened| Ok((opened, fs::metadata(path)?))) else {
-        return false;
-    };
-    (opened.dev(), opened.ino()) == (named.dev(), named.ino())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -309,6 +169,8 @@ fn sync(dir: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn folder(path: &Path, content: &str) {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Lowest first. The first three are leaves: they name no other layer at all.
 const LAYERS: &[&str] = &[
     "pickle", "schema", "quantity", "error", "snapshot", "replay", "store", "engine", "analysis", "output",
-    "report", "cli",
+    "export", "report", "cli",
 ];
 const LEAVES: usize = 3;
 

