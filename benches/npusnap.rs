@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use arrow::record_batch::RecordBatch;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use npusnap::analysis::{ANALYSES, Scope, Thresholds};
+use npusnap::analysis::{ANALYSES, Lang, Scope, Thresholds};
 use npusnap::engine::{self, Engine};
 use npusnap::error::Result;
 use npusnap::pickle::writer::Layout;
@@ -145,6 +145,6 @@ fn overview(bencher: Bencher, sample: Sample) {
     bencher.counter(ItemsCount::new(sample.events)).bench(|| {
         let store = Store::open_with(&folder, Cache::Keep, &Silent)?;
         let engine = Engine::open(store, engine::Options::default())?;
-        analysis.run(&engine, &Thresholds::default(), Scope::default()).map(|outcome| outcome.json())
+        analysis.run(&engine, &Thresholds::default(), Scope::default()).map(|outcome| outcome.json(Lang::En))
     });
 }

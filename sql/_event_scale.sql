@@ -8,6 +8,8 @@
 -- @column device_id    BIGINT  devices.id.
 -- @column padding      BIGINT  Bytes the allocator adds to a request before it rounds; 0 also where that is not known.
 -- @column slice_width  BIGINT  Events of a slice.
+-- @column first_index  BIGINT  trace_index of the first event; NULL without events.
+-- @column last_index   BIGINT  trace_index of the last event; NULL without events.
 WITH rounding AS (
   SELECT COALESCE(MAX(block_padding), 0) AS padding
   FROM snapshot
@@ -15,11 +17,24 @@ WITH rounding AS (
 slicing AS (
   SELECT COUNT(*) / NULLIF(20000, 0) + 1 AS slice_width
   FROM traces
+),
+windows AS (
+  SELECT
+    device_id,
+    MIN(trace_index) AS first_index,
+    MAX(trace_index) AS last_index
+  FROM traces
+  WHERE is_workspace = 0
+  GROUP BY device_id
 )
 SELECT
   d.id AS device_id,
   r.padding AS padding,
-  s.slice_width AS slice_width
+  s.slice_width AS slice_width,
+  w.first_index AS first_index,
+  w.last_index AS last_index
 FROM rounding AS r
 CROSS JOIN slicing AS s
 CROSS JOIN devices AS d
+LEFT JOIN windows AS w
+  ON w.device_id = d.id

@@ -60,8 +60,14 @@ candidates AS (
     OR (s.reserved_most > s.reserved_best AND s.reserved_most >= t.reserved)
     OR (s.allocated_most > s.allocated_best AND s.allocated_most >= t.allocated)
     OR (s.active_most > s.active_best AND s.active_most >= t.active)
-    OR (s.allocated_requested_most > s.allocated_requested_best AND s.allocated_requested_most >= t.allocated_requested)
-    OR (s.active_requested_most > s.active_requested_best AND s.active_requested_most >= t.active_requested)
+    OR (
+      s.allocated_requested_most > s.allocated_requested_best
+      AND s.allocated_requested_most >= t.allocated_requested
+    )
+    OR (
+      s.active_requested_most > s.active_requested_best
+      AND s.active_requested_most >= t.active_requested
+    )
 ),
 changes AS (
   SELECT

@@ -1,5 +1,6 @@
 -- Out-of-memory events, numbered from the newest of a device.
 --
+-- @kept
 -- @column device_id    BIGINT  devices.id.
 -- @column trace_index  BIGINT  Position of the event in the device's history.
 -- @column newest       BIGINT  1 for the newest of the device.

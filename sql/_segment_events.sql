@@ -1,5 +1,6 @@
 -- Events that change what is reserved, without the entries of the workspace allocator.
 --
+-- @kept
 -- @column device_id    BIGINT   devices.id.
 -- @column trace_index  BIGINT   Position of the event in the device's history.
 -- @column action       VARCHAR  segment_alloc, segment_map, segment_free or segment_unmap.

@@ -3,6 +3,7 @@
 -- Nothing in a segment says that it is one. Where history was recorded, a `workspace_snapshot` entry announces each,
 -- with the same device and address. They are no part of reserved memory: `memory_reserved()` does not count them.
 --
+-- @kept
 -- @column segment_id  BIGINT  segments.id.
 -- @column device_id   BIGINT  devices.id.
 -- @column total_size  BIGINT  Bytes.

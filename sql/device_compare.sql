@@ -1,4 +1,6 @@
--- Counters of every device in two snapshots, side by side: the final state, one row per device and counter.
+-- Counters of every device in two snapshots, side by side: at the end and at their peaks, a row per device and counter.
+--
+-- A peak is that of the recorded window, each counter's own; segment_count and block_count have none.
 --
 -- @needs base
 --
@@ -10,6 +12,11 @@
 -- @column value         BIGINT   In this snapshot; NULL where it has no such device or does not say.
 -- @column base_value    BIGINT   In the snapshot attached as `base`; NULL likewise.
 -- @column change        BIGINT   value - base_value; NULL where either is.
+-- @column peak          BIGINT   The most it was in this snapshot; NULL where that is not known.
+-- @column base_peak     BIGINT   The most it was in `base`; NULL likewise.
+-- @column peak_change   BIGINT   peak - base_peak; NULL where either is.
+-- @column peak_index    BIGINT   trace_index of the event that reached the peak; -1 where the window began with it.
+-- @column base_index    BIGINT   The same in `base`.
 WITH names AS (
   SELECT 1 AS position, 'reserved' AS counter
   UNION ALL
@@ -70,6 +77,34 @@ counters AS (
   FROM both_sides AS b
   CROSS JOIN names AS n
 ),
+peaks AS (
+  SELECT
+    1 AS is_own,
+    device_index,
+    counter,
+    peak,
+    trace_index
+  FROM memory_peaks
+  UNION ALL
+  SELECT
+    0 AS is_own,
+    device_index,
+    counter,
+    peak,
+    trace_index
+  FROM base.memory_peaks
+),
+paired_peaks AS (
+  SELECT
+    device_index,
+    counter,
+    MAX(CASE WHEN is_own = 1 THEN peak END) AS peak,
+    MAX(CASE WHEN is_own = 0 THEN peak END) AS base_peak,
+    MAX(CASE WHEN is_own = 1 THEN trace_index END) AS peak_index,
+    MAX(CASE WHEN is_own = 0 THEN trace_index END) AS base_index
+  FROM peaks
+  GROUP BY device_index, counter
+),
 paired AS (
   SELECT
     device_index,
@@ -81,10 +116,18 @@ paired AS (
   GROUP BY device_index, position, counter
 )
 SELECT
-  device_index,
-  counter,
-  value,
-  base_value,
-  value - base_value AS change
-FROM paired
-ORDER BY device_index, position
+  c.device_index AS device_index,
+  c.counter AS counter,
+  c.value AS value,
+  c.base_value AS base_value,
+  c.value - c.base_value AS change,
+  p.peak AS peak,
+  p.base_peak AS base_peak,
+  p.peak - p.base_peak AS peak_change,
+  p.peak_index AS peak_index,
+  p.base_index AS base_index
+FROM paired AS c
+LEFT JOIN paired_peaks AS p
+  ON p.device_index = c.device_index
+  AND p.counter = c.counter
+ORDER BY c.device_index, c.position

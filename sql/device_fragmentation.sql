@@ -50,7 +50,7 @@ WITH sums AS (
       AS internal_waste_bytes,
     COUNT(*) AS segment_count,
     SUM(is_expandable) AS expandable_count
-  FROM segment_fragmentation
+  FROM _segment_fragmentation
   GROUP BY device_id
 ),
 pending AS (

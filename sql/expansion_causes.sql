@@ -5,7 +5,7 @@
 -- enough), `pending_free` (enough with what waited for another stream), `other_pool` (enough was free, but for another
 -- stream or kind, or in a private pool), `full` (not enough was free anywhere). Segments that were mapped in several
 -- steps for one request are one row. Kinds of segment events are told by their size: 2 MiB, or for mapped ranges no
--- multiple of 20 MiB, is small. Blocks count with the rounded size of their request.
+-- multiple of 20 MiB, is small.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
@@ -24,97 +24,47 @@
 WITH running AS (
   SELECT
     device_id,
+    span,
     stream,
     segment_type,
-    growth_number,
-    growth_index,
+    trace_index,
     grown_bytes,
-    next_index,
-    alloc_index,
-    SUM(CASE WHEN growth_index IS NULL THEN 0 ELSE 1 END) OVER (
-      PARTITION BY device_id, stream, segment_type
-      ORDER BY growth_number
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS own_growth_number,
-    SUM(alloc_count) OVER (
-      PARTITION BY device_id, stream, segment_type
-      ORDER BY growth_number
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) - alloc_count AS allocs_before,
+    requested,
     SUM(reserved_change) OVER (
       PARTITION BY device_id, stream, segment_type
-      ORDER BY growth_number
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) - reserved_change AS reserved_net,
+      ORDER BY span
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS reserved_net,
     SUM(active_change) OVER (
       PARTITION BY device_id, stream, segment_type
-      ORDER BY growth_number
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) - active_change AS active_net,
+      ORDER BY span
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS active_net,
     SUM(pending_change) OVER (
       PARTITION BY device_id, stream, segment_type
-      ORDER BY growth_number
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) - pending_change AS pending_net
+      ORDER BY span
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS pending_net
   FROM _growth_spans
 ),
 device_spans AS (
   SELECT
     device_id,
-    growth_number,
+    span,
     SUM(reserved_change - active_change) AS free_change
   FROM _growth_spans
-  GROUP BY device_id, growth_number
+  GROUP BY device_id, span
 ),
 device_running AS (
   SELECT
     device_id,
-    growth_number,
+    span,
     SUM(free_change) OVER (
       PARTITION BY device_id
-      ORDER BY growth_number
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) - free_change AS free_net
+      ORDER BY span
+      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS free_net
   FROM device_spans
-),
--- One growth with what came behind it in the same stream and kind, up to the next growth there.
-steps AS (
-  SELECT
-    device_id,
-    stream,
-    segment_type,
-    own_growth_number,
-    MIN(growth_number) AS growth_number,
-    MIN(growth_index) AS growth_index,
-    SUM(grown_bytes) AS grown_bytes,
-    MIN(allocs_before) AS allocs_before,
-    MIN(next_index) AS next_index,
-    MIN(alloc_index) AS alloc_index,
-    MIN(CASE WHEN growth_index IS NOT NULL THEN reserved_net END) AS reserved_net,
-    MIN(CASE WHEN growth_index IS NOT NULL THEN active_net END) AS active_net,
-    MIN(CASE WHEN growth_index IS NOT NULL THEN pending_net END) AS pending_net
-  FROM running
-  WHERE own_growth_number > 0
-  GROUP BY device_id, stream, segment_type, own_growth_number
-),
--- Growths without an allocation between them were made for one request: the allocation right behind the last.
-growths AS (
-  SELECT
-    s.device_id AS device_id,
-    s.stream AS stream,
-    s.segment_type AS segment_type,
-    MIN(s.growth_index) AS trace_index,
-    SUM(s.grown_bytes) AS grown_bytes,
-    MAX(CASE WHEN s.alloc_index = s.next_index THEN s.alloc_index END) AS alloc_index,
-    MIN(s.reserved_net) AS reserved_net,
-    MIN(s.reserved_net - s.active_net) AS free_net,
-    MIN(s.pending_net) AS pending_net,
-    MIN(v.free_net) AS device_free_net
-  FROM steps AS s
-  JOIN device_running AS v
-    ON v.device_id = s.device_id
-    AND v.growth_number = s.growth_number
-  GROUP BY s.device_id, s.stream, s.segment_type, s.allocs_before
 ),
 -- What was there before the first event: the final state minus all changes.
 net_changes AS (
@@ -136,7 +86,7 @@ final_sums AS (
     SUM(total_size) AS reserved,
     SUM(allocated_size + pending_free_bytes) AS active,
     SUM(pending_free_bytes) AS pending
-  FROM segment_fragmentation
+  FROM _segment_fragmentation
   GROUP BY device_id, stream, segment_type
 ),
 bases AS (
@@ -153,50 +103,85 @@ bases AS (
     AND f.stream = n.stream
     AND f.segment_type = n.segment_type
 ),
-device_changes AS (
-  SELECT
-    device_id,
-    SUM(reserved_change - active_change) AS free_change
-  FROM net_changes
-  GROUP BY device_id
-),
 device_finals AS (
   SELECT
     device_id,
-    SUM(reserved - active) AS free_bytes
-  FROM final_sums
+    SUM(total_size - allocated_size - pending_free_bytes) AS free_bytes
+  FROM _segment_fragmentation
   GROUP BY device_id
 ),
 device_bases AS (
   SELECT
-    n.device_id AS device_id,
-    COALESCE(f.free_bytes, 0) - n.free_change AS free_bytes
-  FROM device_changes AS n
+    s.device_id AS device_id,
+    COALESCE(MAX(f.free_bytes), 0) - SUM(s.free_change) AS free_bytes
+  FROM device_spans AS s
   LEFT JOIN device_finals AS f
-    ON f.device_id = n.device_id
+    ON f.device_id = s.device_id
+  GROUP BY s.device_id
+),
+growths AS (
+  SELECT
+    r.device_id AS device_id,
+    r.stream AS stream,
+    r.segment_type AS segment_type,
+    r.trace_index AS trace_index,
+    r.grown_bytes AS grown_bytes,
+    r.requested AS requested,
+    b.reserved + COALESCE(r.reserved_net, 0) AS reserved_before,
+    b.reserved - b.active + COALESCE(r.reserved_net, 0) - COALESCE(r.active_net, 0) AS free_before,
+    b.pending + COALESCE(r.pending_net, 0) AS pending_before,
+    v.free_bytes + COALESCE(w.free_net, 0) AS device_free_before,
+    LAG(r.trace_index) OVER (
+      PARTITION BY r.device_id, r.stream, r.segment_type
+      ORDER BY r.span
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS last_index
+  FROM running AS r
+  JOIN bases AS b
+    ON b.device_id = r.device_id
+    AND b.stream = r.stream
+    AND b.segment_type = r.segment_type
+  JOIN device_bases AS v
+    ON v.device_id = r.device_id
+  JOIN device_running AS w
+    ON w.device_id = r.device_id
+    AND w.span = r.span
+  WHERE r.trace_index IS NOT NULL
+),
+-- Mappings for one request follow each other without anything between.
+numbered AS (
+  SELECT
+    device_id,
+    stream,
+    segment_type,
+    trace_index,
+    grown_bytes,
+    requested,
+    reserved_before,
+    free_before,
+    pending_before,
+    device_free_before,
+    SUM(CASE WHEN trace_index = last_index + 1 THEN 0 ELSE 1 END) OVER (
+      PARTITION BY device_id, stream, segment_type
+      ORDER BY trace_index
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS request_number
+  FROM growths
 ),
 levels AS (
   SELECT
-    g.device_id AS device_id,
-    g.trace_index AS trace_index,
-    g.stream AS stream,
-    g.segment_type AS segment_type,
-    g.grown_bytes AS grown_bytes,
-    t.size + 511 - (t.size + 511) % 512 AS requested,
-    b.reserved + g.reserved_net AS reserved_before,
-    b.reserved - b.active + g.free_net AS free_before,
-    b.pending + g.pending_net AS pending_before,
-    v.free_bytes + g.device_free_net AS device_free_before
-  FROM growths AS g
-  JOIN bases AS b
-    ON b.device_id = g.device_id
-    AND b.stream = g.stream
-    AND b.segment_type = g.segment_type
-  JOIN device_bases AS v
-    ON v.device_id = g.device_id
-  LEFT JOIN traces AS t
-    ON t.device_id = g.device_id
-    AND t.trace_index = g.alloc_index
+    device_id,
+    stream,
+    segment_type,
+    MIN(trace_index) AS trace_index,
+    SUM(grown_bytes) AS grown_bytes,
+    MAX(requested) AS requested,
+    MIN(reserved_before) AS reserved_before,
+    MIN(free_before) AS free_before,
+    MIN(pending_before) AS pending_before,
+    MIN(device_free_before) AS device_free_before
+  FROM numbered
+  GROUP BY device_id, stream, segment_type, request_number
 )
 SELECT
   l.device_id AS device_id,

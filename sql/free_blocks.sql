@@ -1,8 +1,8 @@
 -- Whether the free blocks of a pool fit what the program asks for, one row per device, stream and kind of segment.
 --
 -- The allocator looks for a free block among those of the same stream and kind: requests of up to 1 MiB go to small
--- segments, others to large ones. Typical requests are those of the recorded alloc events, rounded to 512 bytes; of the
--- active blocks where a device has no such event. Private pools are left out.
+-- segments, others to large ones. Typical requests are those of the recorded alloc events, rounded as the allocator
+-- rounds; of the active blocks where a device has no such event. Private pools are left out.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
@@ -26,10 +26,8 @@ WITH event_sizes AS (
     stream,
     size,
     COUNT(*) AS request_count
-  FROM traces
-  WHERE is_workspace = 0
-    AND action = 'alloc'
-    AND size IS NOT NULL
+  FROM allocations
+  WHERE alloc_index IS NOT NULL
   GROUP BY device_id, stream, size
 ),
 recorded_devices AS (
@@ -55,7 +53,7 @@ requests AS (
   SELECT
     device_id,
     stream,
-    size + 511 - (size + 511) % 512 AS size,
+    size,
     request_count,
     'events' AS requests_from
   FROM event_sizes
@@ -63,10 +61,21 @@ requests AS (
   SELECT
     device_id,
     stream,
-    size + 511 - (size + 511) % 512 AS size,
+    size,
     request_count,
     'blocks' AS requests_from
   FROM block_sizes
+),
+rounded AS (
+  SELECT
+    r.device_id AS device_id,
+    r.stream AS stream,
+    (r.size + k.padding + 511) / NULLIF(512, 0) * 512 AS size,
+    r.request_count AS request_count,
+    r.requests_from AS requests_from
+  FROM _event_scale AS k
+  JOIN requests AS r
+    ON r.device_id = k.device_id
 ),
 by_size AS (
   SELECT
@@ -76,7 +85,7 @@ by_size AS (
     size,
     SUM(request_count) AS request_count,
     MAX(requests_from) AS requests_from
-  FROM requests
+  FROM rounded
   GROUP BY device_id, stream, size
 ),
 running AS (

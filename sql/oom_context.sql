@@ -1,8 +1,8 @@
 -- Out-of-memory events, each with the state of the device when the request failed.
 --
--- reserved, allocated and the free memory are those at the event: memory that the allocator gave back before it gave up
--- is gone already. Of a device with many such events, only the newest 16 have them. NULL too where the events were not
--- replayed.
+-- reserved, allocated and pending_free_bytes are the curves' values at the event: memory that the allocator gave back
+-- before it gave up is gone already. Where the free memory lay is worked out from what was mapped and what lived there;
+-- of a device with many such events, only for the newest 16. NULL where the events were not replayed.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
@@ -12,7 +12,7 @@
 -- @column time_us               BIGINT   Microseconds since the Unix epoch; NULL without a clock.
 -- @column requested             BIGINT   Bytes that were asked for, rounded; NULL where the event does not say.
 -- @column device_free           BIGINT   Bytes that the driver reported as free; NULL where the event does not say.
--- @column reserved              BIGINT   Bytes mapped.
+-- @column reserved              BIGINT   Bytes the allocator held from the driver.
 -- @column allocated             BIGINT   Bytes in blocks in use, rounding included.
 -- @column pending_free_bytes    BIGINT   Bytes in blocks that were freed but waited for another stream.
 -- @column pool_free_bytes       BIGINT   Bytes in no block, in the default pool.
@@ -36,9 +36,6 @@ pools AS (
   SELECT
     s.device_id AS device_id,
     s.trace_index AS trace_index,
-    SUM(s.total_size) AS reserved,
-    SUM(s.allocated_size) AS allocated,
-    SUM(s.pending_free_bytes) AS pending_free_bytes,
     SUM(CASE WHEN s.is_private = 0 THEN s.free_bytes ELSE 0 END) AS pool_free_bytes,
     MAX(CASE WHEN s.is_private = 0 THEN s.largest_free_block ELSE 0 END) AS largest_free_block,
     SUM(CASE WHEN s.is_private = 0 THEN s.hole_count ELSE 0 END) AS hole_count,
@@ -59,11 +56,11 @@ pools AS (
 capacities AS (
   SELECT
     e.device_id AS device_id,
-    MAX(p.reserved + e.device_free) AS capacity_seen
+    MAX(n.reserved + e.device_free) AS capacity_seen
   FROM _oom_events AS e
-  JOIN pools AS p
-    ON p.device_id = e.device_id
-    AND p.trace_index = e.trace_index
+  JOIN _notable_events AS n
+    ON n.device_id = e.device_id
+    AND n.trace_index = e.trace_index
   GROUP BY e.device_id
 ),
 workspaces AS (
@@ -80,9 +77,9 @@ SELECT
   e.time_us AS time_us,
   e.size AS requested,
   e.device_free AS device_free,
-  p.reserved AS reserved,
-  p.allocated AS allocated,
-  p.pending_free_bytes AS pending_free_bytes,
+  n.reserved AS reserved,
+  n.allocated AS allocated,
+  n.active - n.allocated AS pending_free_bytes,
   p.pool_free_bytes AS pool_free_bytes,
   p.largest_free_block AS largest_free_block,
   p.hole_count AS hole_count,
@@ -98,6 +95,9 @@ SELECT
 FROM _oom_events AS e
 JOIN devices AS d
   ON d.id = e.device_id
+LEFT JOIN _notable_events AS n
+  ON n.device_id = e.device_id
+  AND n.trace_index = e.trace_index
 LEFT JOIN pools AS p
   ON p.device_id = e.device_id
   AND p.trace_index = e.trace_index

@@ -22,17 +22,11 @@ WITH numbered AS (
   SELECT
     device_id,
     trace_index,
-    time_us,
-    action,
-    addr,
-    size,
-    stream,
-    stack_id,
-    CAST(ROW_NUMBER() OVER (
+    ROW_NUMBER() OVER (
       PARTITION BY device_id
       ORDER BY trace_index
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS BIGINT) AS event_number
+    ) AS event_number
   FROM traces
   WHERE is_workspace = 0
 ),
@@ -41,33 +35,45 @@ failures AS (
     n.device_id AS device_id,
     n.trace_index AS trace_index,
     n.event_number AS event_number
-  FROM numbered AS n
-  JOIN _oom_events AS e
-    ON e.device_id = n.device_id
-    AND e.trace_index = n.trace_index
+  FROM _oom_events AS e
+  JOIN numbered AS n
+    ON n.device_id = e.device_id
+    AND n.trace_index = e.trace_index
   WHERE ($newest IS NULL OR e.newest <= $newest)
+),
+-- Only the few that are shown fetch their texts.
+before_each AS (
+  SELECT
+    f.device_id AS device_id,
+    f.trace_index AS oom_index,
+    n.trace_index AS trace_index,
+    CAST(f.event_number - n.event_number AS BIGINT) AS position
+  FROM failures AS f
+  JOIN numbered AS n
+    ON n.device_id = f.device_id
+  WHERE n.event_number < f.event_number
+    AND n.event_number >= f.event_number - $count
 )
 SELECT
-  n.device_id AS device_id,
+  b.device_id AS device_id,
   d.device_index AS device_index,
-  f.trace_index AS oom_index,
-  f.event_number - n.event_number AS position,
-  n.trace_index AS trace_index,
-  n.time_us AS time_us,
-  n.action AS action,
-  n.addr AS addr,
-  n.size AS size,
-  n.stream AS stream,
-  n.stack_id AS stack_id,
+  b.oom_index AS oom_index,
+  b.position AS position,
+  t.trace_index AS trace_index,
+  t.time_us AS time_us,
+  t.action AS action,
+  t.addr AS addr,
+  t.size AS size,
+  t.stream AS stream,
+  t.stack_id AS stack_id,
   k.frames_json AS frames_json
-FROM failures AS f
-JOIN numbered AS n
-  ON n.device_id = f.device_id
-  AND n.event_number < f.event_number
-  AND n.event_number >= f.event_number - $count
+FROM before_each AS b
+JOIN traces AS t
+  ON t.device_id = b.device_id
+  AND t.trace_index = b.trace_index
 JOIN devices AS d
-  ON d.id = f.device_id
+  ON d.id = b.device_id
 LEFT JOIN call_stacks AS k
-  ON k.id = n.stack_id
+  ON k.id = t.stack_id
 WHERE ($device IS NULL OR d.device_index = $device)
-ORDER BY d.device_index, f.trace_index, n.event_number DESC
+ORDER BY d.device_index, b.oom_index, b.position

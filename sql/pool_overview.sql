@@ -37,7 +37,7 @@ WITH pools AS (
     SUM(is_unused) AS unused_segment_count,
     CASE WHEN COUNT(internal_waste_bytes) = COUNT(*) THEN SUM(internal_waste_bytes) END
       AS internal_waste_bytes
-  FROM segment_fragmentation
+  FROM _segment_fragmentation
   GROUP BY device_id, pool_id_0, pool_id_1
 )
 SELECT

@@ -31,7 +31,7 @@ WITH both_sides AS (
     segment_id,
     address,
     total_size
-  FROM segment_fragmentation
+  FROM _segment_fragmentation
   WHERE ($device IS NULL OR device_index = $device)
   UNION ALL
   SELECT
@@ -44,7 +44,7 @@ WITH both_sides AS (
     segment_id,
     address,
     total_size
-  FROM base.segment_fragmentation
+  FROM base._segment_fragmentation
   WHERE ($device IS NULL OR device_index = $device)
 ),
 same_addresses AS (

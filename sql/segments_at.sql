@@ -42,65 +42,53 @@ WITH moments AS (
     AND ($device IS NULL OR d.device_index = $device)
     AND ($newest IS NULL OR e.newest <= $newest)
 ),
--- The address axis: +1 where mapped memory begins, -1 where it ends. What happened behind the
--- moment is undone.
+-- What is mapped at the end, and every event that changed it, which is undone where it lies behind
+-- the moment.
+pieces AS (
+  SELECT
+    device_id,
+    CAST(NULL AS BIGINT) AS event_index,
+    address,
+    total_size AS size,
+    1 AS depth_change,
+    CASE WHEN COALESCE(is_expandable, 0) = 0 THEN 1 ELSE 0 END AS start_count,
+    stream,
+    CASE WHEN pool_id_0 <> 0 OR pool_id_1 <> 0 THEN 1 ELSE 0 END AS is_private
+  FROM _pool_segments
+  WHERE address IS NOT NULL
+  UNION ALL
+  SELECT
+    device_id,
+    trace_index AS event_index,
+    addr AS address,
+    size,
+    1 - 2 * is_growth AS depth_change,
+    CASE action WHEN 'segment_alloc' THEN -1 WHEN 'segment_free' THEN 1 ELSE 0 END AS start_count,
+    stream,
+    CASE WHEN pool_id_0 <> 0 OR pool_id_1 <> 0 THEN 1 ELSE 0 END AS is_private
+  FROM _segment_events
+),
+sides AS (
+  SELECT 1 AS side
+  UNION ALL
+  SELECT -1 AS side
+),
+-- The address axis: +1 where mapped memory begins, -1 where it ends.
 boundaries AS (
   SELECT
     m.device_id AS device_id,
     m.trace_index AS trace_index,
-    s.address AS address,
-    1 AS depth_change,
-    CASE WHEN COALESCE(s.is_expandable, 0) = 0 THEN 1 ELSE 0 END AS start_count,
-    s.stream AS stream,
-    s.pool_id_0 AS pool_id_0,
-    s.pool_id_1 AS pool_id_1
+    CASE x.side WHEN 1 THEN p.address ELSE p.address + p.size END AS address,
+    p.depth_change * x.side AS depth_change,
+    CASE x.side WHEN 1 THEN p.start_count ELSE 0 END AS start_count,
+    p.stream AS stream,
+    p.is_private AS is_private
   FROM moments AS m
-  JOIN _pool_segments AS s
-    ON s.device_id = m.device_id
-  WHERE s.address IS NOT NULL
-  UNION ALL
-  SELECT
-    m.device_id AS device_id,
-    m.trace_index AS trace_index,
-    s.address + s.total_size AS address,
-    -1 AS depth_change,
-    0 AS start_count,
-    s.stream AS stream,
-    s.pool_id_0 AS pool_id_0,
-    s.pool_id_1 AS pool_id_1
-  FROM moments AS m
-  JOIN _pool_segments AS s
-    ON s.device_id = m.device_id
-  WHERE s.address IS NOT NULL
-  UNION ALL
-  SELECT
-    m.device_id AS device_id,
-    m.trace_index AS trace_index,
-    e.addr AS address,
-    1 - 2 * e.is_growth AS depth_change,
-    CASE e.action WHEN 'segment_alloc' THEN -1 WHEN 'segment_free' THEN 1 ELSE 0 END
-      AS start_count,
-    e.stream AS stream,
-    e.pool_id_0 AS pool_id_0,
-    e.pool_id_1 AS pool_id_1
-  FROM moments AS m
-  JOIN _segment_events AS e
-    ON e.device_id = m.device_id
-    AND e.trace_index > m.trace_index
-  UNION ALL
-  SELECT
-    m.device_id AS device_id,
-    m.trace_index AS trace_index,
-    e.addr + e.size AS address,
-    2 * e.is_growth - 1 AS depth_change,
-    0 AS start_count,
-    e.stream AS stream,
-    e.pool_id_0 AS pool_id_0,
-    e.pool_id_1 AS pool_id_1
-  FROM moments AS m
-  JOIN _segment_events AS e
-    ON e.device_id = m.device_id
-    AND e.trace_index > m.trace_index
+  JOIN pieces AS p
+    ON p.device_id = m.device_id
+  CROSS JOIN sides AS x
+  WHERE p.event_index IS NULL
+    OR p.event_index > m.trace_index
 ),
 by_address AS (
   SELECT
@@ -110,8 +98,7 @@ by_address AS (
     SUM(depth_change) AS depth_change,
     SUM(start_count) AS start_count,
     MAX(CASE WHEN depth_change > 0 THEN stream END) AS stream,
-    MAX(CASE WHEN depth_change > 0 AND (pool_id_0 <> 0 OR pool_id_1 <> 0) THEN 1 ELSE 0 END)
-      AS is_private
+    MAX(CASE WHEN depth_change > 0 THEN is_private ELSE 0 END) AS is_private
   FROM boundaries
   GROUP BY device_id, trace_index, address
 ),
@@ -131,90 +118,42 @@ depths AS (
     is_private
   FROM by_address
 ),
--- Neighbours on the axis are one range unless the driver handed them out one by one.
-edges AS (
+-- All that lies on the axis, in its order: a range ends (rank 0), one begins (1), its blocks (2).
+-- Neighbours are one range unless the driver handed them out one by one.
+items AS (
   SELECT
-    device_id,
-    trace_index,
-    address,
-    CASE WHEN depth > 0 THEN 1 ELSE 0 END AS is_start,
-    stream,
-    is_private
-  FROM depths
-  WHERE (depth > 0) <> (depth - depth_change > 0)
-    OR (depth > 0 AND start_count > 0)
-),
-ranges AS (
-  SELECT
-    device_id,
-    trace_index,
-    address,
-    is_start,
-    LEAD(address) OVER (
-      PARTITION BY device_id, trace_index
-      ORDER BY address
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS end_address,
-    stream,
-    is_private
-  FROM edges
-),
-lived AS (
+    d.device_id AS device_id,
+    d.trace_index AS trace_index,
+    d.address AS address,
+    CASE x.side WHEN 1 THEN 1 ELSE 0 END AS rank,
+    0 AS size,
+    0 AS is_allocated,
+    d.stream AS stream,
+    d.is_private AS is_private
+  FROM depths AS d
+  CROSS JOIN sides AS x
+  WHERE ((d.depth > 0) <> (d.depth - d.depth_change > 0) OR (d.depth > 0 AND d.start_count > 0))
+    AND ((x.side = 1 AND d.depth > 0) OR (x.side = -1 AND d.depth - d.depth_change > 0))
+  UNION ALL
   SELECT
     m.device_id AS device_id,
     m.trace_index AS trace_index,
     a.addr AS address,
+    2 AS rank,
     COALESCE(a.block_size, a.size) AS size,
     CASE
       WHEN a.free_requested_index IS NOT NULL
       THEN CASE WHEN a.free_requested_index > m.trace_index THEN 1 ELSE 0 END
       WHEN a.free_completed_index IS NOT NULL OR a.fate = 'pending_free' THEN 0
       ELSE 1
-    END AS is_allocated
+    END AS is_allocated,
+    CAST(NULL AS BIGINT) AS stream,
+    0 AS is_private
   FROM moments AS m
   JOIN allocations AS a
     ON a.device_id = m.device_id
   WHERE (a.alloc_index IS NULL OR a.alloc_index <= m.trace_index)
     AND (a.free_completed_index IS NULL OR a.free_completed_index > m.trace_index)
-),
--- Where a range ends, where the next begins, then the blocks in it: the order on the axis.
-items AS (
-  SELECT
-    device_id,
-    trace_index,
-    end_address AS address,
-    0 AS rank,
-    0 AS size,
-    0 AS is_allocated,
-    address AS start_address,
-    end_address
-  FROM ranges
-  WHERE is_start = 1
-    AND end_address IS NOT NULL
-  UNION ALL
-  SELECT
-    device_id,
-    trace_index,
-    address,
-    1 AS rank,
-    0 AS size,
-    0 AS is_allocated,
-    address AS start_address,
-    end_address
-  FROM ranges
-  WHERE is_start = 1
-    AND end_address IS NOT NULL
-  UNION ALL
-  SELECT
-    device_id,
-    trace_index,
-    address,
-    2 AS rank,
-    size,
-    is_allocated,
-    NULL AS start_address,
-    NULL AS end_address
-  FROM lived
 ),
 placed AS (
   SELECT
@@ -224,16 +163,18 @@ placed AS (
     rank,
     size,
     is_allocated,
-    MAX(start_address) OVER (
+    stream,
+    is_private,
+    SUM(CASE WHEN rank = 1 THEN 1 ELSE 0 END) OVER (
       PARTITION BY device_id, trace_index
       ORDER BY address, rank
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS start_address,
-    MAX(end_address) OVER (
+    ) AS begun,
+    SUM(CASE WHEN rank = 0 THEN 1 ELSE 0 END) OVER (
       PARTITION BY device_id, trace_index
       ORDER BY address, rank
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS end_address,
+    ) AS ended,
     MAX(address + size) OVER (
       PARTITION BY device_id, trace_index
       ORDER BY address, rank
@@ -245,31 +186,36 @@ gaps AS (
   SELECT
     device_id,
     trace_index,
-    start_address,
+    begun,
+    address,
     rank,
     size,
     is_allocated,
-    end_address,
+    stream,
+    is_private,
     CASE WHEN rank <> 1 AND address > used_until THEN address - used_until ELSE 0 END AS gap
   FROM placed
   -- A block that lies in no range is one that the final state contradicts.
   WHERE rank < 2
-    OR address < end_address
+    OR begun > ended
 ),
-filled AS (
+ranges AS (
   SELECT
     device_id,
     trace_index,
-    start_address,
+    MIN(CASE WHEN rank = 1 THEN address END) AS address,
+    MIN(CASE WHEN rank = 0 THEN address END) AS end_address,
     SUM(CASE WHEN is_allocated = 1 THEN size ELSE 0 END) AS allocated_size,
     SUM(CASE WHEN is_allocated = 0 THEN size ELSE 0 END) AS pending_free_bytes,
     SUM(gap) AS free_bytes,
     SUM(CASE WHEN gap > 0 THEN 1 ELSE 0 END) AS hole_count,
     MAX(gap) AS largest_free_block,
     SUM(CASE WHEN rank = 2 THEN 1 ELSE 0 END) AS block_count,
-    MAX(size) AS largest_block
+    MAX(size) AS largest_block,
+    MAX(CASE WHEN rank = 1 THEN stream END) AS stream,
+    MAX(CASE WHEN rank = 1 THEN is_private ELSE 0 END) AS is_private
   FROM gaps
-  GROUP BY device_id, trace_index, start_address
+  GROUP BY device_id, trace_index, begun
 )
 SELECT
   r.device_id AS device_id,
@@ -277,21 +223,18 @@ SELECT
   r.trace_index AS trace_index,
   r.address AS address,
   r.end_address - r.address AS total_size,
-  f.allocated_size AS allocated_size,
-  f.pending_free_bytes AS pending_free_bytes,
-  f.free_bytes AS free_bytes,
-  f.hole_count AS hole_count,
-  f.largest_free_block AS largest_free_block,
-  f.block_count AS block_count,
-  f.largest_block AS largest_block,
+  r.allocated_size AS allocated_size,
+  r.pending_free_bytes AS pending_free_bytes,
+  r.free_bytes AS free_bytes,
+  r.hole_count AS hole_count,
+  r.largest_free_block AS largest_free_block,
+  r.block_count AS block_count,
+  r.largest_block AS largest_block,
   r.stream AS stream,
   r.is_private AS is_private
 FROM ranges AS r
-JOIN filled AS f
-  ON f.device_id = r.device_id
-  AND f.trace_index = r.trace_index
-  AND f.start_address = r.address
 JOIN devices AS d
   ON d.id = r.device_id
-WHERE r.is_start = 1
+WHERE r.end_address IS NOT NULL
+  AND r.address IS NOT NULL
 ORDER BY d.device_index, r.trace_index, r.address

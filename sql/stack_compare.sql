@@ -1,7 +1,8 @@
 -- Call stacks by how much more or less they hold in this snapshot than in another, largest change first.
 --
 -- Stacks are the same when their functions and the last two parts of their file names are: line numbers drift with
--- every edit, folders differ between machines, and an address is no identity. Counts blocks in state active_allocated.
+-- every edit, folders differ between machines, and an address is no identity. What is held at the end are blocks in
+-- state active_allocated, at the peak what lived when allocated was highest; the larger of both changes counts.
 --
 -- @engine datafusion
 -- @needs base
@@ -13,59 +14,100 @@
 -- @column stack_id       BIGINT   call_stacks.id, the lowest of those that are the same; NULL where this snapshot has
 --   none, and for blocks without a stack.
 -- @column base_stack_id  BIGINT   call_stacks.id in `base`; NULL likewise.
--- @column live_bytes     BIGINT   Bytes held in this snapshot, rounding included.
--- @column base_bytes     BIGINT   Bytes held in `base`.
+-- @column live_bytes     BIGINT   Bytes held at the end of this snapshot, rounding included.
+-- @column base_bytes     BIGINT   Bytes held at the end of `base`.
 -- @column live_change    BIGINT   live_bytes - base_bytes.
--- @column live_count     BIGINT   Blocks in this snapshot.
--- @column base_count     BIGINT   Blocks in `base`.
+-- @column live_count     BIGINT   Blocks at the end of this snapshot.
+-- @column base_count     BIGINT   Blocks at the end of `base`.
+-- @column peak_bytes     BIGINT   Bytes held at the peak of this snapshot, rounding included.
+-- @column base_peak      BIGINT   Bytes held at the peak of `base`.
+-- @column peak_change    BIGINT   peak_bytes - base_peak.
 -- @column frames_json    VARCHAR  The stack's frames as JSON, innermost first: of this snapshot, else of `base`; NULL for
 --   blocks without a stack.
-WITH held AS (
+WITH parts AS (
   SELECT
-    1 AS is_own,
     d.device_index AS device_index,
     b.stack_id AS stack_id,
-    SUM(b.size) AS total_size,
-    COUNT(*) AS block_count
+    b.size AS live_bytes,
+    1 AS live_count,
+    0 AS peak_bytes
   FROM _pool_blocks AS b
   JOIN devices AS d
     ON d.id = b.device_id
   WHERE b.state = 'active_allocated'
-    AND ($device IS NULL OR d.device_index = $device)
-  GROUP BY d.device_index, b.stack_id
-),
-base_held AS (
+  UNION ALL
   SELECT
-    0 AS is_own,
+    device_index,
+    stack_id,
+    0 AS live_bytes,
+    0 AS live_count,
+    allocated_size AS peak_bytes
+  FROM peak_contributors
+  WHERE part <> 'unexplained'
+),
+held AS (
+  SELECT
+    device_index,
+    stack_id,
+    SUM(live_bytes) AS live_bytes,
+    SUM(live_count) AS live_count,
+    SUM(peak_bytes) AS peak_bytes
+  FROM parts
+  WHERE ($device IS NULL OR device_index = $device)
+  GROUP BY device_index, stack_id
+),
+base_parts AS (
+  SELECT
     d.device_index AS device_index,
     b.stack_id AS stack_id,
-    SUM(b.size) AS total_size,
-    COUNT(*) AS block_count
+    b.size AS live_bytes,
+    1 AS live_count,
+    0 AS peak_bytes
   FROM base._pool_blocks AS b
   JOIN base.devices AS d
     ON d.id = b.device_id
   WHERE b.state = 'active_allocated'
-    AND ($device IS NULL OR d.device_index = $device)
-  GROUP BY d.device_index, b.stack_id
+  UNION ALL
+  SELECT
+    device_index,
+    stack_id,
+    0 AS live_bytes,
+    0 AS live_count,
+    allocated_size AS peak_bytes
+  FROM base.peak_contributors
+  WHERE part <> 'unexplained'
+),
+base_held AS (
+  SELECT
+    device_index,
+    stack_id,
+    SUM(live_bytes) AS live_bytes,
+    SUM(live_count) AS live_count,
+    SUM(peak_bytes) AS peak_bytes
+  FROM base_parts
+  WHERE ($device IS NULL OR device_index = $device)
+  GROUP BY device_index, stack_id
 ),
 both_sides AS (
   SELECT
-    h.is_own AS is_own,
+    1 AS is_own,
     h.device_index AS device_index,
     h.stack_id AS stack_id,
-    h.total_size AS total_size,
-    h.block_count AS block_count,
+    h.live_bytes AS live_bytes,
+    h.live_count AS live_count,
+    h.peak_bytes AS peak_bytes,
     k.frames_json AS frames_json
   FROM held AS h
   LEFT JOIN call_stacks AS k
     ON k.id = h.stack_id
   UNION ALL
   SELECT
-    h.is_own AS is_own,
+    0 AS is_own,
     h.device_index AS device_index,
     h.stack_id AS stack_id,
-    h.total_size AS total_size,
-    h.block_count AS block_count,
+    h.live_bytes AS live_bytes,
+    h.live_count AS live_count,
+    h.peak_bytes AS peak_bytes,
     k.frames_json AS frames_json
   FROM base_held AS h
   LEFT JOIN base.call_stacks AS k
@@ -77,8 +119,9 @@ keyed AS (
     is_own,
     device_index,
     stack_id,
-    total_size,
-    block_count,
+    live_bytes,
+    live_count,
+    peak_bytes,
     frames_json,
     regexp_replace(
       regexp_replace(
@@ -95,10 +138,12 @@ paired AS (
     stack_key,
     MIN(CASE WHEN is_own = 1 THEN stack_id END) AS stack_id,
     MIN(CASE WHEN is_own = 0 THEN stack_id END) AS base_stack_id,
-    SUM(CASE WHEN is_own = 1 THEN total_size ELSE 0 END) AS live_bytes,
-    SUM(CASE WHEN is_own = 0 THEN total_size ELSE 0 END) AS base_bytes,
-    SUM(CASE WHEN is_own = 1 THEN block_count ELSE 0 END) AS live_count,
-    SUM(CASE WHEN is_own = 0 THEN block_count ELSE 0 END) AS base_count,
+    SUM(CASE WHEN is_own = 1 THEN live_bytes ELSE 0 END) AS live_bytes,
+    SUM(CASE WHEN is_own = 0 THEN live_bytes ELSE 0 END) AS base_bytes,
+    SUM(CASE WHEN is_own = 1 THEN live_count ELSE 0 END) AS live_count,
+    SUM(CASE WHEN is_own = 0 THEN live_count ELSE 0 END) AS base_count,
+    SUM(CASE WHEN is_own = 1 THEN peak_bytes ELSE 0 END) AS peak_bytes,
+    SUM(CASE WHEN is_own = 0 THEN peak_bytes ELSE 0 END) AS base_peak,
     COALESCE(
       MIN(CASE WHEN is_own = 1 THEN frames_json END),
       MIN(CASE WHEN is_own = 0 THEN frames_json END)
@@ -115,7 +160,18 @@ SELECT
   live_bytes - base_bytes AS live_change,
   live_count,
   base_count,
+  peak_bytes,
+  base_peak,
+  peak_bytes - base_peak AS peak_change,
   frames_json
 FROM paired
-ORDER BY ABS(live_bytes - base_bytes) DESC, device_index, stack_key
+ORDER BY
+  CASE
+    WHEN ABS(live_bytes - base_bytes) > ABS(peak_bytes - base_peak)
+    THEN ABS(live_bytes - base_bytes)
+    ELSE ABS(peak_bytes - base_peak)
+  END DESC,
+  ABS(live_bytes - base_bytes) DESC,
+  device_index,
+  stack_key
 LIMIT $limit

@@ -11,6 +11,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// A source of another library's making, kept for the message only.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
+/// What was tried with a store's file that is damaged.
+pub const UNREADABLE: &str = "cannot read the Parquet file";
+
 /// Everything that ends a command with exit code 2.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -174,6 +177,9 @@ impl Error {
                     .to_owned(),
             ),
             Self::Version { .. } => Some("ingest the snapshot again: `npusnap ingest SNAPSHOT --force`".to_owned()),
+            Self::Store { action: UNREADABLE, .. } => {
+                Some("the file is damaged: ingest the snapshot again: `npusnap ingest SNAPSHOT --force`".to_owned())
+            }
             Self::Sql { hint, .. } => hint.clone(),
             Self::Unknown { nearest: Some(nearest), .. } => Some(format!("did you mean `{nearest}`?")),
             Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {

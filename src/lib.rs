@@ -5,7 +5,7 @@
 //! Layers in one crate; a module may name only modules to its left (`tests/it/layers.rs` checks it):
 //!
 //! ```text
-//! pickle  schema  quantity < error < snapshot < replay < store < engine < analysis < output < export < cli
+//! pickle  schema  quantity < error < snapshot < replay < store < engine < analysis < output < export < report < cli
 //! ```
 //!
 //! * [`pickle`](mod@pickle): untrusted bytes become a stream of closed dicts and lists; nothing is ever constructed or executed.
@@ -19,6 +19,7 @@
 //! * [`analysis`](mod@analysis): small relations become judged, typed results.
 //! * [`output`](mod@output): results become text, JSON and CSV.
 //! * [`export`](mod@export): a snapshot in the forms that other tools read.
+//! * [`report`](mod@report): results become one HTML page.
 //! * [`cli`](mod@cli): commands.
 
 pub mod pickle;
@@ -41,5 +42,7 @@ pub mod analysis;
 pub mod output;
 
 pub mod export;
+
+pub mod report;
 
 pub mod cli;

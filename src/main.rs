@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
 use npusnap::cli::{self, Cli, Outcome};
 
 /// Stack of the thread that does the work. Queries are parsed and planned recursively, and a long one is deep; what is not
@@ -10,13 +9,13 @@ use npusnap::cli::{self, Cli, Outcome};
 const STACK: usize = 1 << 30;
 
 fn main() -> ExitCode {
-    let command = Cli::parse();
+    let command = Cli::from_command_line();
     let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || run(command));
     match worker.map(std::thread::JoinHandle::join) {
         Ok(Ok(code)) => code,
         // What panicked has said so.
         Ok(Err(_)) => ExitCode::from(101),
-        Err(_no_thread) => run(Cli::parse()),
+        Err(_no_thread) => run(Cli::from_command_line()),
     }
 }
 

@@ -23,6 +23,18 @@ pub fn bytes(value: i64) -> String {
     format!("{sign}{scaled:.2} {unit}")
 }
 
+/// Bytes for the tick of an axis: as [`bytes`], without zeros at the end.
+#[must_use]
+pub fn tick(value: i64) -> String {
+    let text = bytes(value);
+    match text.split_once(' ') {
+        Some((number, unit)) if number.contains('.') => {
+            format!("{} {unit}", number.trim_end_matches('0').trim_end_matches('.'))
+        }
+        _ => text,
+    }
+}
+
 /// Reads bytes as people write them: `4096`, `512MiB`, `1.5 GiB`, `2G` (binary), `500MB` (decimal).
 #[must_use]
 pub fn parse_bytes(text: &str) -> Option<u64> {
@@ -79,6 +91,13 @@ pub fn ratio(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |share| format!("{:.1} %", share * 100.0))
 }
 
+/// The share of a part in a whole as a percentage; `-` of nothing.
+#[must_use]
+#[expect(clippy::cast_precision_loss, reason = "one decimal of a share needs no more than 53 bits")]
+pub fn percent(part: i64, whole: i64) -> String {
+    ratio((whole != 0).then(|| part as f64 / whole as f64))
+}
+
 /// A 64-bit address in hexadecimal, also where the signed number is negative.
 #[must_use]
 pub fn address(value: i64) -> String {
@@ -98,6 +117,15 @@ mod tests {
         assert_eq!(bytes(45_698_449_408), "42.56 GiB");
         assert_eq!(bytes(-2_097_152), "-2.00 MiB");
         assert_eq!(bytes(i64::MAX), "8192.00 PiB");
+    }
+
+    #[test]
+    fn a_tick_has_no_zeros_at_its_end() {
+        for (value, text) in
+            [(0, "0 B"), (500, "500 B"), (120 << 20, "120 MiB"), (3 << 29, "1.5 GiB"), (100 << 30, "100 GiB")]
+        {
+            assert_eq!(tick(value), text);
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use super::language::Text;
+use super::note_words::meaning;
 use crate::engine::{self, Engine, row};
 use crate::error::Result;
 use crate::schema::{self, Table};
@@ -84,6 +86,18 @@ impl SnapshotFacts {
         self.text("producer")
     }
 
+    /// SHA-256 (hex) of the file.
+    #[must_use]
+    pub fn sha256(&self) -> &str {
+        self.text("sha256")
+    }
+
+    /// Version of npusnap that read the file.
+    #[must_use]
+    pub fn npusnap_version(&self) -> &str {
+        self.text("npusnap_version")
+    }
+
     /// Pickle protocol; `None` for other containers.
     #[must_use]
     pub fn protocol(&self) -> Option<i64> {
@@ -110,9 +124,15 @@ impl SnapshotFacts {
 
     /// Which set of fields the snapshot has, `dict` or `list` form, and the protocol, for a person.
     #[must_use]
-    pub fn format(&self) -> String {
-        let protocol = self.protocol().map_or(String::new(), |protocol| format!(", protocol {protocol}"));
-        format!("{}, {} form{protocol}", self.text("dialect"), self.text("form"))
+    pub fn format(&self) -> Text {
+        let (dialect, form) = (self.text("dialect"), self.text("form"));
+        match self.protocol() {
+            Some(protocol) => Text::new(
+                format!("{dialect}, {form} form, protocol {protocol}"),
+                format!("{dialect}，{form} 形式，协议 {protocol}"),
+            ),
+            None => Text::new(format!("{dialect}, {form} form"), format!("{dialect}，{form} 形式")),
+        }
     }
 
     /// Whether the producer is `torch_npu`, as far as the fields tell.
@@ -170,6 +190,12 @@ impl ImportNote {
             "value": self.value,
             "doc": self.doc,
         })
+    }
+
+    /// What it means for the numbers, for a person.
+    #[must_use]
+    pub fn meaning(&self) -> Text {
+        Text::new(&self.doc, meaning(&self.name).unwrap_or(&self.doc))
     }
 
     /// Whether rows are missing or wrong because of it.

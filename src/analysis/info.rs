@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::facts::SnapshotFacts;
 use super::info_words::{Field, advice, history};
-use super::language::Text;
+use super::language::{Lang, Text};
 use super::outcome::{Cell, Figure, Quantity, TableFigure};
 use crate::engine::{Engine, row};
 use crate::error::Result;
@@ -145,6 +145,17 @@ fn ratio(part: i64, whole: i64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
+/// Something that a snapshot does not say.
+#[derive(Debug, Clone)]
+pub struct Gap {
+    /// `history`, or the part and the field that is missing, such as `events.time_us`.
+    pub name: String,
+    /// Device it is about; none for all.
+    pub device: Option<i64>,
+    /// What it costs.
+    pub cost: Text,
+}
+
 /// What a snapshot holds and lacks.
 #[derive(Debug)]
 pub struct Info {
@@ -172,6 +183,24 @@ impl Info {
     #[must_use]
     pub fn snapshot(&self) -> Option<&SnapshotFacts> {
         self.snapshot.as_ref()
+    }
+
+    /// What the snapshot does not say, and what that costs; a history that goes back to its beginning is no gap.
+    #[must_use]
+    pub fn gaps(&self) -> Vec<Gap> {
+        let devices = self.recordings.iter().filter(|recording| recording.device_index >= 0);
+        let histories = devices
+            .filter(|recording| !matches!(recording.history(), History::Whole | History::Unknown))
+            .map(|recording| Gap {
+                name: "history".to_owned(),
+                device: Some(recording.device_index),
+                cost: history(recording.history(), recording.first_free_count),
+            });
+        let fields = self.known_fields().filter_map(|(presence, field)| {
+            let cost = field.cost(presence.row_count, presence.present_count)?;
+            Some(Gap { name: format!("{}.{}", presence.part, presence.field), device: None, cost })
+        });
+        histories.chain(fields).collect()
     }
 
     /// How to record what is missing, in one line.
@@ -230,8 +259,8 @@ impl Info {
         if let Some(snapshot) = &self.snapshot {
             let (container, format) = (snapshot.container(), snapshot.format());
             figures.push(Figure::Note(Text::new(
-                format!("Container {container}; format {format}"),
-                format!("容器 {container}；格式 {format}"),
+                format!("Container {container}; format {}", format.get(Lang::En)),
+                format!("容器 {container}；格式 {}", format.get(Lang::Zh)),
             )));
         }
         figures.push(Figure::Table(self.recording_table()));

@@ -1,6 +1,7 @@
 //! Small relations become judged, typed results. SQL measures, this layer judges, the renderers show.
 
 mod all;
+pub mod chart;
 mod compare;
 mod devices;
 mod downsample;
@@ -10,6 +11,7 @@ mod frames;
 mod info;
 mod info_words;
 mod language;
+mod note_words;
 mod oom;
 mod outcome;
 mod overview;
@@ -18,17 +20,17 @@ mod scope;
 mod thresholds;
 
 pub use all::All;
-pub use compare::{Compare, CounterChange, FactPair, SegmentChange, StackChange};
+pub use compare::{Compare, CounterChange, FactPair, SegmentChange, StackChange, TimelineStep};
 pub use devices::Device;
 pub use downsample::extremes;
 pub use facts::{ImportNote, SnapshotFacts};
 pub use fragment::{
     DeviceFragmentation, ExpansionCause, Fragment, FreeBlocks, PoolOverview, SegmentFragmentation,
 };
-pub use info::{FieldPresence, History, Info, Recording, TableCount};
+pub use info::{FieldPresence, Gap, History, Info, Recording, TableCount};
 pub use language::{Lang, Text};
-pub use oom::{LastEvent, Oom, OomContext, OomGrowth, OomPreceding};
-pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure};
+pub use oom::{LastEvent, Oom, OomContext, OomEvent, OomGrowth, OomPreceding};
+pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure, Target};
 pub use overview::{DeviceOverview, Overview};
 pub use peak::{COUNTERS, Contributor, Mark, Peak, PeakAnalysis, Point};
 pub use scope::Scope;

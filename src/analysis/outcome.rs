@@ -2,7 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::chart::ChartFigure;
 use super::language::{Lang, Text};
+use crate::engine::Engine;
+use crate::error::Result;
 use crate::quantity;
 
 /// How bad a finding is.
@@ -160,6 +163,31 @@ impl Finding {
     }
 }
 
+/// Something that a page shows when it is asked to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target {
+    /// All frames of a call stack: `call_stacks.id`.
+    Stack(i64),
+    /// An event on the timeline of its device.
+    Event {
+        /// Number of the device.
+        device_index: i64,
+        /// Position in its history.
+        trace_index: i64,
+    },
+}
+
+impl Target {
+    /// Kind and identity, as the page's script takes them.
+    #[must_use]
+    pub fn parts(self) -> (&'static str, String) {
+        match self {
+            Self::Stack(id) => ("stack", id.to_string()),
+            Self::Event { device_index, trace_index } => ("event", format!("{device_index}:{trace_index}")),
+        }
+    }
+}
+
 /// A cell of a table.
 #[derive(Debug, Clone)]
 pub enum Cell {
@@ -167,6 +195,8 @@ pub enum Cell {
     Quantity(Quantity),
     /// A name, aligned left.
     Text(Text),
+    /// A name that stands for something a page can show.
+    Link(Text, Target),
 }
 
 /// Rows of cells under headings.
@@ -184,6 +214,19 @@ impl Cell {
     /// A name that reads the same in both languages.
     pub(super) fn name(name: impl Into<String>) -> Self {
         Self::Text(Text::same(name))
+    }
+
+    /// An event of a device, by its position.
+    pub(super) fn event(device_index: i64, trace_index: i64) -> Self {
+        Self::Link(Text::same(trace_index.to_string()), Target::Event { device_index, trace_index })
+    }
+
+    /// A call stack by a name for it; only the name where there is no stack.
+    pub(super) fn stack(name: Text, stack_id: Option<i64>) -> Self {
+        match stack_id {
+            Some(stack_id) => Self::Link(name, Target::Stack(stack_id)),
+            None => Self::Text(name),
+        }
     }
 
     /// Bytes, or `-` where they are not known.
@@ -217,6 +260,8 @@ pub enum Figure {
     Table(TableFigure),
     /// A sentence.
     Note(Text),
+    /// A chart; terminals do without.
+    Chart(Box<ChartFigure>),
     /// What the figures below it belong to.
     Heading(Text),
 }
@@ -229,4 +274,11 @@ pub trait Outcome {
     fn findings(&self) -> Vec<Finding>;
     /// What to show.
     fn figures(&self) -> Vec<Figure>;
+    /// What only a report draws; it may take more queries.
+    ///
+    /// # Errors
+    /// A relation failed or lacks a column.
+    fn charts(&self, _engine: &Engine) -> Result<Vec<ChartFigure>> {
+        Ok(Vec::new())
+    }
 }

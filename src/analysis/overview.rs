@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::chart::{self, ChartFigure};
 use super::language::{Lang, Text};
 use super::outcome::{
     Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure, bytes, share,
@@ -122,9 +123,31 @@ impl Outcome for OverviewOutcome {
         }
         figures
     }
+
+    fn charts(&self, engine: &Engine) -> Result<Vec<ChartFigure>> {
+        let mut charts = Vec::new();
+        if !self.devices.is_empty() {
+            charts.push(chart::devices(&self.devices));
+        }
+        for device in &self.devices {
+            charts.extend(chart::expansion(engine, device.device_index)?);
+            charts.extend(chart::attribution(engine, device)?);
+        }
+        Ok(charts)
+    }
 }
 
 impl DeviceOverview {
+    /// The devices in scope, without pinned host memory.
+    ///
+    /// # Errors
+    /// The relation failed.
+    pub fn read(engine: &Engine, scope: Scope<'_>) -> Result<Vec<Self>> {
+        let mut devices: Vec<Self> = scope.rows(engine)?;
+        devices.retain(|device| device.device_index >= 0);
+        Ok(devices)
+    }
+
     fn json(&self) -> Value {
         json!({
             "device_index": self.device_index,

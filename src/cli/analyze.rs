@@ -8,12 +8,13 @@ use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 
 use super::query::param;
+use super::report;
 use crate::analysis::{self, ANALYSES, All, Analysis, Lang, Scope, Severity, Thresholds};
 use crate::analysis::{Finding, ImportNote, SnapshotFacts};
 use crate::cli::Outcome;
 use crate::engine::{self, BASE, Engine, Value};
 use crate::error::{Error, Result};
-use crate::output::{self, Page, RowWriter, Sink, envelope, findings_batch, write_page};
+use crate::output::{self, Page, Redaction, RowWriter, Sink, envelope, findings_batch, write_page};
 use crate::snapshot::STANDARD_INPUT;
 use crate::store::Cache;
 
@@ -25,6 +26,7 @@ use crate::store::Cache;
     after_help = "Examples:\n  npusnap analyze snapshot.pickle\n  npusnap analyze snapshot.pickle --mode oom --lang zh\n  \
     npusnap analyze after.pickle --mode compare --ref before.pickle\n  \
     npusnap analyze snapshot.npusnap --mode all --format json --device 0\n  \
+    npusnap analyze snapshot.pickle --mode all -o report.html\n  \
     npusnap analyze snapshot.pickle --fail-on critical   # exit code 1 when something critical is found\n\n\
     csv and arrow hold one table: the mode's main relation, a row each as `npusnap sql` would give it\n  \
     (overview: device_overview, fragment: segment_fragmentation, oom: oom_context,\n  \
@@ -33,18 +35,18 @@ use crate::store::Cache;
 pub(super) struct Args {
     /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or the `.npusnap`
     /// folder or `.db` made of it.
-    source: PathBuf,
+    pub(super) source: PathBuf,
     /// What to look at.
     #[arg(long, default_value = "overview", value_parser = modes())]
     mode: String,
     /// The snapshot to compare with, for the modes compare and all.
     #[arg(long = "ref", value_name = "SOURCE")]
-    reference: Option<PathBuf>,
+    pub(super) reference: Option<PathBuf>,
     /// Only this device number; -1 is pinned host memory.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     device: Option<i64>,
-    /// Text for people, JSON for programs, csv and arrow (IPC stream) for data frames. Default: what the name of the
-    /// output file says, else text.
+    /// Text for people, JSON for programs, csv and arrow (IPC stream) for data frames, HTML for a report that opens in any
+    /// browser. Default: what the name of the output file says, else text.
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Write to FILE instead of standard output.
@@ -52,7 +54,7 @@ pub(super) struct Args {
     output: Option<PathBuf>,
     /// Language of the text and of the messages in JSON.
     #[arg(long, value_enum, default_value_t = Language::En)]
-    lang: Language,
+    pub(super) lang: Language,
     /// Value for a parameter of the relations that the mode reads; `npusnap macros` lists them.
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = param)]
     params: Vec<(String, Value)>,
@@ -62,6 +64,15 @@ pub(super) struct Args {
     /// Exit with 1 when a finding is this bad or worse.
     #[arg(long, value_enum, value_name = "SEVERITY")]
     fail_on: Option<FailOn>,
+    /// Only these parts of the report, such as `peak,leak`; the verdict is always there.
+    #[arg(long = "section", value_name = "NAME", value_delimiter = ',', value_parser = PossibleValuesParser::from(report::parts()))]
+    pub(super) sections: Vec<String>,
+    /// Write every chart of the mode as an SVG file into DIR.
+    #[arg(long, value_name = "DIR")]
+    svg: Option<PathBuf>,
+    /// Leave out the folders that lead to files, and user names with them, in every format.
+    #[arg(long)]
+    redact: bool,
     /// Neither use nor keep the Parquet made of a snapshot.
     #[arg(long)]
     no_cache: bool,
@@ -73,6 +84,7 @@ enum Format {
     Json,
     Csv,
     Arrow,
+    Html,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -107,7 +119,7 @@ fn modes() -> PossibleValuesParser {
 
 /// What `--mode` asks for.
 #[derive(Clone, Copy)]
-enum Mode {
+pub(super) enum Mode {
     One(&'static dyn Analysis),
     All,
 }
@@ -162,6 +174,7 @@ impl Args {
             "json" => Some(Format::Json),
             "csv" => Some(Format::Csv),
             "arrow" | "arrows" => Some(Format::Arrow),
+            "html" | "htm" => Some(Format::Html),
             _ => None,
         };
         self.format.or_else(named).unwrap_or(Format::Text)
@@ -171,11 +184,8 @@ impl Args {
     fn check(&self, mode: Mode) -> Result<()> {
         let usage =
             |what: &str, reason: &str| Err(Error::Usage { what: what.to_owned(), reason: reason.to_owned() });
-        if self.output.as_deref().and_then(Path::extension).is_some_and(|extension| extension == "html") {
-            return usage(
-                "--output",
-                "this version writes no HTML report; choose another name for text or JSON",
-            );
+        if !self.sections.is_empty() && !matches!(self.format(), Format::Html) {
+            return usage("--section", "picks parts of a report; write one with `-o report.html`");
         }
         let needs_base = matches!(mode, Mode::One(analysis) if analysis.needs_base());
         match &self.reference {
@@ -206,14 +216,15 @@ impl Args {
         Ok(engine)
     }
 
-    fn fails(&self, findings: &[Finding]) -> bool {
+    /// How the run ended, by the worst finding.
+    fn outcome(&self, findings: &[Finding]) -> Outcome {
         let worst = findings.iter().map(|finding| finding.severity).max();
         let limit = match self.fail_on {
-            None => return false,
+            None => return Outcome::Done,
             Some(FailOn::Warning) => Severity::Warning,
             Some(FailOn::Critical) => Severity::Critical,
         };
-        worst >= Some(limit)
+        if worst >= Some(limit) { Outcome::FindingReached } else { Outcome::Done }
     }
 }
 
@@ -237,14 +248,32 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     let scope = Scope { device: args.device, params: &args.params };
     let has_base = args.reference.is_some();
     scope.check(&engine, &mode.relations(has_base))?;
+    let redaction = if args.redact { Redaction::paths() } else { Redaction::none() };
+    let lang = Lang::from(args.lang);
+    let material = report::Material {
+        args,
+        mode,
+        engine: &engine,
+        thresholds: &thresholds,
+        scope,
+        redaction: redaction.clone(),
+    };
+    if let Some(folder) = &args.svg {
+        report::pictures(&material, folder, lang)?;
+    }
+    if matches!(format, Format::Html) {
+        let findings = material.write(&mut sink)?;
+        sink.finish()?;
+        return Ok(args.outcome(&findings));
+    }
     let outcome = mode.run(&engine, &thresholds, scope, has_base)?;
     let findings = outcome.findings();
-    let lang = Lang::from(args.lang);
     let written = match format {
         Format::Text | Format::Json => {
             let snapshot = SnapshotFacts::read(&engine)?;
             let notes = ImportNote::read(&engine)?;
-            if matches!(format, Format::Text) {
+            let mut out = redaction.writer(&mut sink);
+            let written = if matches!(format, Format::Text) {
                 let figures = outcome.figures();
                 let page = Page {
                     mode: mode.name(),
@@ -253,24 +282,26 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
                     findings: &findings,
                     figures: &figures,
                 };
-                write_page(&mut sink, &page, lang)
+                write_page(&mut out, &page, lang)
             } else {
                 let result = outcome.json(lang);
                 let snapshot = snapshot.as_ref();
                 let json = envelope(mode.name(), snapshot, &notes, &thresholds, &findings, &result, lang);
-                serde_json::to_writer_pretty(&mut sink, &json)
+                serde_json::to_writer_pretty(&mut out, &json)
                     .map_err(std::io::Error::from)
-                    .and_then(|()| writeln!(sink))
-            }
+                    .and_then(|()| writeln!(out))
+            };
+            written.and_then(|()| out.finish())
         }
-        Format::Csv | Format::Arrow => {
+        Format::Csv | Format::Arrow | Format::Html => {
             let rows = table(mode, &engine, scope, &findings, lang)?;
+            let rows = redaction.rows(rows);
             write_rows(format, &rows, &mut sink)
         }
     };
     written.map_err(|source| sink.error(source))?;
     sink.finish()?;
-    Ok(if args.fails(&findings) { Outcome::FindingReached } else { Outcome::Done })
+    Ok(args.outcome(&findings))
 }
 
 /// The one table of csv and arrow: the main relation of a mode; of all modes, what they found.

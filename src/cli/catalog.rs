@@ -23,7 +23,7 @@ enum Format {
 
 /// List the SQL macros, or show one with its columns and its text.
 ///
-/// A macro is called with arguments, `SELECT * FROM top_allocations(10)`, or used by its bare name: then it has its
+/// A macro is called with arguments, `SELECT * FROM top_allocations(10)` or `top_allocations(device => 0)`, or used by its bare name: then it has its
 /// defaults and no limit. So it is a view in the SQLite database too.
 #[derive(Debug, clap::Args)]
 pub(super) struct MacrosArgs {

@@ -237,8 +237,17 @@ fn counted(count: usize, noun: &str) -> String {
     format!("{} {noun}{plural}", quantity::count(i64::try_from(count).unwrap_or(i64::MAX)))
 }
 
-/// Bytes of a file, or of the files in a folder.
+/// Bytes of a file, or of the files in a folder. Where another run replaces the result meanwhile, its bytes count.
 fn size(path: &Path) -> io::Result<u64> {
+    loop {
+        match size_at_once(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && path.exists() => {}
+            result => return result,
+        }
+    }
+}
+
+fn size_at_once(path: &Path) -> io::Result<u64> {
     let metadata = fs::metadata(path)?;
     if metadata.is_file() {
         return Ok(metadata.len());

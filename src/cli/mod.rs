@@ -9,10 +9,12 @@ mod interrupt;
 mod progress;
 mod prompt;
 mod query;
+mod report;
 mod shell;
 mod skill;
 mod synth;
 
+use std::ffi::OsString;
 use std::path::Path;
 
 use clap::{Parser, Subcommand};
@@ -40,6 +42,30 @@ pub struct Cli {
     command: Command,
 }
 
+impl Cli {
+    /// Reads the command line, and ends the program where it makes no sense.
+    #[must_use]
+    pub fn from_command_line() -> Self {
+        Self::parse_from(std::env::args_os().map(comment_first))
+    }
+}
+
+/// A query that begins with a comment looks like an option. An option's name ends with the argument or at a `=`; where a
+/// blank or a new line comes first, the argument gets a blank in front, which no query minds.
+fn comment_first(argument: OsString) -> OsString {
+    let is_query = argument
+        .to_str()
+        .and_then(|text| text.strip_prefix("--"))
+        .and_then(|rest| rest.chars().find(|c| c.is_whitespace() || *c == '='))
+        .is_some_and(char::is_whitespace);
+    if !is_query {
+        return argument;
+    }
+    let mut query = OsString::from(" ");
+    query.push(argument);
+    query
+}
+
 #[derive(Debug, Subcommand)]
 enum Command {
     Ingest(ingest::Args),
@@ -61,11 +87,12 @@ enum Command {
 /// # Errors
 /// Whatever ends the command with exit code 2.
 pub fn run(cli: Cli) -> Result<Outcome> {
+    let interrupt = interrupt::Interrupt::listen()?;
     match cli.command {
         Command::Info(args) => info::run(&args, cli.quiet),
         Command::Ingest(args) => ingest::run(args, cli.quiet),
         Command::Analyze(args) => analyze::run(&args, cli.quiet),
-        Command::Sql(args) => query::run(&args, cli.quiet),
+        Command::Sql(args) => query::run(&args, cli.quiet, &interrupt),
         Command::Export(args) => export::run(&args, cli.quiet),
         Command::Macros(args) => catalog::macros(&args),
         Command::Schema(args) => catalog::schema(&args),

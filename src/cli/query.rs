@@ -23,10 +23,12 @@ const SCREENFUL: usize = 1000;
 /// The query reads the tables that `npusnap schema` lists and the macros that `npusnap macros` lists. It is one
 /// statement, and it can only read.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  npusnap sql snapshot.pickle \"SELECT * FROM top_allocations(10)\"\n  \
+#[command(
+    after_help = "Examples:\n  npusnap sql snapshot.pickle \"SELECT * FROM top_allocations(limit => 10)\"\n  \
     npusnap sql snapshot.pickle -f query.sql --param device=0 --format csv -o rows.csv\n  \
     npusnap sql after.pickle --ref before.pickle \"SELECT a.reserved - b.reserved AS grown\n    \
-    FROM device_overview AS a JOIN base.device_overview AS b ON b.device_index = a.device_index\"")]
+    FROM device_overview AS a JOIN base.device_overview AS b ON b.device_index = a.device_index\""
+)]
 pub(super) struct Args {
     /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or the `.npusnap`
     /// folder or `.db` made of it.
@@ -63,7 +65,7 @@ pub(super) struct Args {
 }
 
 /// Runs the command.
-pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
+pub(super) fn run(args: &Args, quiet: bool, interrupt: &Interrupt) -> Result<Outcome> {
     if args.stdin_uses() > 1 {
         let reason = if args.reads_query_from_stdin() {
             "cannot be both the snapshot and the query; write the query as an argument or in a file"
@@ -73,7 +75,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
         return Err(Error::Usage { what: "standard input".to_owned(), reason: reason.to_owned() });
     }
     if args.is_interactive() {
-        return args.prompt(quiet);
+        return args.prompt(quiet, interrupt);
     }
     let sql = args.sql()?;
     let format = args.format();
@@ -82,7 +84,6 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
         refuse_binary(format)?;
     }
     let engine = args.engine(quiet)?;
-    let interrupt = Interrupt::listen()?;
     let armed = interrupt.arm();
     let options =
         QueryOptions { params: args.params.clone(), timeout: args.timeout, interrupt: Some(armed.flag()) };
@@ -118,7 +119,7 @@ impl Args {
         !asked && self.stdin_uses() == 0 && io::stdin().is_terminal() && io::stdout().is_terminal()
     }
 
-    fn prompt(&self, quiet: bool) -> Result<Outcome> {
+    fn prompt(&self, quiet: bool, interrupt: &Interrupt) -> Result<Outcome> {
         let format = self.format();
         refuse_binary(format)?;
         let engine = self.engine(quiet)?;
@@ -131,7 +132,7 @@ impl Args {
         if let Some(reference) = &self.reference {
             title = format!("{title}, and {} as `{BASE}`", reference.display());
         }
-        session.run(&title)?;
+        session.run(&title, interrupt)?;
         Ok(Outcome::Done)
     }
 

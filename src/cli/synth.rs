@@ -1,9 +1,6 @@
 //! `npusnap synth`.
 
-use std::ffi::OsStr;
-use std::fs::{self, Permissions};
-use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt as _;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
@@ -12,6 +9,7 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 
 use crate::cli::Outcome;
 use crate::error::{Error, Result};
+use crate::output::Sink;
 use crate::pickle::writer::Layout;
 use crate::quantity;
 use crate::snapshot::synth::{self, Context, Dialect, Frames, Length, Order, Settings, Truth, Written};
@@ -234,32 +232,11 @@ fn settings(args: &Args) -> Result<Settings> {
     })
 }
 
-/// Writes a file beside its final name and renames it: what stands there is the old file or the whole new one.
-///
-/// Standard output (`-`), devices and pipes have no name to keep and are written as they are.
+/// Hands `write` what stands for `path`: standard output (`-`), a device, or a file that has its name when it is whole.
 fn write_whole<T>(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<T>) -> Result<T> {
-    if path.as_os_str() == OsStr::new("-") {
-        let mut stdout = BufWriter::new(io::stdout().lock());
-        let written = write(&mut stdout).and_then(|written| stdout.flush().map(|()| written));
-        return written.map_err(|source| Error::Output { source });
-    }
-    // A link stays a link; what it points to is replaced.
-    let path = &fs::canonicalize(path).unwrap_or_else(|_missing| path.to_owned());
-    let failed = || Error::io(path, "cannot write");
-    if fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
-        let mut device = fs::OpenOptions::new().write(true).open(path).map_err(failed())?;
-        return write(&mut device).map_err(failed());
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new()
-        .prefix(".npusnap-")
-        .suffix(".part")
-        // Other temporary files are for their owner alone; this one becomes a file like any other.
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder)
-        .map_err(Error::io(path, "cannot create"))?;
-    let written = write(&mut file).map_err(failed())?;
-    file.persist(path).map_err(|error| Error::io(path, "cannot replace")(error.error))?;
+    let mut sink = Sink::open(Some(path), &[])?;
+    let written = write(&mut sink).map_err(|source| sink.error(source))?;
+    sink.finish()?;
     Ok(written)
 }
 

@@ -4,11 +4,13 @@ use std::error::Error as _;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use arrow::error::ArrowError;
 use datafusion::common::{Column, DataFusionError, SchemaError, TableReference};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{ObjectName, Visit as _, Visitor};
 
 use super::attach::BASE;
+use super::runtime::with_room;
 use super::{Engine, sql_text};
 use crate::error::{Error, Place};
 use crate::quantity;
@@ -19,6 +21,31 @@ const SHOWN: usize = 80;
 impl Engine {
     /// The error of a user's query.
     pub(super) fn user_error(&self, sql: &str, source: &DataFusionError) -> Error {
+        // The statement is read again to find the place, and it may be deep.
+        with_room(|| self.explained(sql, source))
+    }
+
+    /// The error of a relation of our own.
+    pub(super) fn relation_failed(&self, relation: &str, source: &DataFusionError) -> Error {
+        self.damage(source).unwrap_or_else(|| query_error(relation, source))
+    }
+
+    /// The file that cannot be read, where that is the reason. The engine does not say which one it is.
+    fn damage(&self, source: &DataFusionError) -> Option<Error> {
+        let is_possible = causes(source).any(|cause| match cause {
+            DataFusionError::ParquetError(_) | DataFusionError::IoError(_) => true,
+            DataFusionError::ArrowError(error, _) => {
+                matches!(**error, ArrowError::ParquetError(_) | ArrowError::ExternalError(_))
+            }
+            _ => false,
+        });
+        is_possible.then(|| self.stores.iter().find_map(|store| store.check().err())).flatten()
+    }
+
+    fn explained(&self, sql: &str, source: &DataFusionError) -> Error {
+        if let Some(damage) = self.damage(source) {
+            return damage;
+        }
         if let Some(name) = self.unknown_relation(sql) {
             return self.relation_error(sql, &name);
         }
@@ -44,7 +71,9 @@ impl Engine {
                         return self.function_error(name, place);
                     }
                 }
-                DataFusionError::ResourcesExhausted(reason) => return self.memory_error(reason),
+                DataFusionError::ResourcesExhausted(reason) => {
+                    return memory_error(self.memory_limit, reason);
+                }
                 _ => {}
             }
         }
@@ -73,15 +102,6 @@ impl Engine {
         unknown("function", name, place, nearest(name, known.iter().map(String::as_str)))
     }
 
-    fn memory_error(&self, reason: &str) -> Error {
-        let limit = quantity::bytes(i64::try_from(self.memory_limit).unwrap_or(i64::MAX));
-        wrong(
-            format!("the query needs more memory than {limit}: {reason}"),
-            None,
-            Some("allow it more with `--memory-limit BYTES`, or ask for less at once".to_owned()),
-        )
-    }
-
     /// The first relation the query names that does not exist.
     fn unknown_relation(&self, sql: &str) -> Option<String> {
         let state = self.context.state();
@@ -99,6 +119,16 @@ impl Engine {
             (!exists).then_some(name)
         })
     }
+}
+
+/// The error of a query that wants more than `limit` bytes.
+pub(super) fn memory_error(limit: usize, reason: &str) -> Error {
+    let limit = quantity::bytes(i64::try_from(limit).unwrap_or(i64::MAX));
+    wrong(
+        format!("the query needs more memory than {limit}: {reason}"),
+        None,
+        Some("allow it more with `--memory-limit BYTES`, or ask for less at once".to_owned()),
+    )
 }
 
 fn wrong(reason: String, place: Option<Place>, hint: Option<String>) -> Error {
@@ -224,7 +254,9 @@ pub(super) fn query_error(relation: &str, source: &DataFusionError) -> Error {
 
 fn reason(source: &DataFusionError) -> String {
     without_plea(match source.find_root() {
-        DataFusionError::Plan(reason) | DataFusionError::NotImplemented(reason) => reason.clone(),
+        DataFusionError::Plan(reason)
+        | DataFusionError::NotImplemented(reason)
+        | DataFusionError::Execution(reason) => reason.clone(),
         DataFusionError::SQL(reason, _) => reason.to_string(),
         root => root.strip_backtrace(),
     })

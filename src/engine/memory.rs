@@ -12,6 +12,13 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryPool
 
 use crate::quantity;
 
+/// Bytes of memory that the program has at the moment, where the system tells.
+pub(super) fn resident() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
 /// A limit on what all operators of a query hold together.
 #[derive(Debug)]
 pub(super) struct Pool {

@@ -4,6 +4,8 @@
 //! run inside a runtime themselves.
 
 mod attach;
+mod bounded;
+mod checked_sum;
 mod doc;
 mod explain;
 mod kept;
@@ -15,6 +17,7 @@ mod runtime;
 mod sql_macro;
 mod sql_text;
 mod statement;
+mod stream;
 mod table_function;
 mod value;
 mod whole_aggregate;
@@ -25,26 +28,29 @@ use std::sync::Arc;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::DataFusionError;
+use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::logical_expr::LogicalPlan;
+use datafusion::logical_expr::{AggregateUDF, LogicalPlan};
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::error::{Error, Result};
 use crate::schema;
-use crate::store::Store;
+use crate::store::{Scratch, Store};
 
 pub use attach::BASE;
 pub use doc::{macro_list, macro_markdown, macro_text};
 pub use explain::nearest;
 pub use names::Names;
-pub use query::{Batches, QueryOptions, RowStream};
+pub use query::{Batches, QueryOptions};
 pub(crate) use rows::row;
 pub use rows::{Cell, Row, Rows, cell, check, sql_type};
 pub use sql_macro::{ColumnDoc, Dialect, Param, SqlMacro, catalog, exported_views};
 pub use sql_text::{is_ended, parameters, statements};
+pub use stream::RowStream;
 pub use value::{SqlType, Value};
 
 use attach::OWN;
+use checked_sum::CheckedSum;
 use explain::query_error;
 use memory::Pool;
 use runtime::Runtime;
@@ -89,6 +95,8 @@ pub struct Engine {
     /// Keeps the files there as long as they may be read.
     stores: Vec<Store>,
     memory_limit: usize,
+    /// Where sorts and aggregations put what does not fit in memory; after what writes there, because it is removed then.
+    _scratch: Option<Scratch>,
 }
 
 impl Engine {
@@ -127,7 +135,7 @@ impl Engine {
             let schema = Arc::clone(frame.schema().inner());
             Ok(Rows { schema, batches: frame.collect().await? })
         };
-        self.runtime.block_on(run).map_err(|source| query_error(name, &source))
+        self.runtime.block_on(run).map_err(|source| self.relation_failed(name, &source))
     }
 
     /// The relation that `R` reads, as typed rows.
@@ -148,7 +156,7 @@ impl Engine {
             let schema = Arc::clone(frame.schema().inner());
             Ok(Rows { schema, batches: frame.collect().await? })
         };
-        self.runtime.block_on(run).map_err(|source| query_error(name, &source))
+        self.runtime.block_on(run).map_err(|source| self.relation_failed(name, &source))
     }
 
     /// The table that `R` reads, all of it, as typed rows; for tables that are small.
@@ -212,14 +220,23 @@ impl Engine {
         config.options_mut().execution.sort_spill_reservation_bytes = (share / 4).min(MERGE_BYTES);
         // A sort cannot do with less than a few batches: where memory is short, a batch has fewer rows.
         let config = config.with_batch_size((share / ROW_BYTES).clamp(FEWEST_ROWS, BATCH_ROWS));
+        // Whoever cannot have a folder of their own may still ask what fits in memory.
+        let scratch = Scratch::new().ok();
+        let spill = scratch.as_ref().map_or(DiskManagerMode::OsTmpDirectory, |scratch| {
+            DiskManagerMode::Directories(vec![scratch.path().to_owned()])
+        });
         let environment = RuntimeEnvBuilder::new()
+            .with_disk_manager_builder(DiskManagerBuilder::default().with_mode(spill))
             .with_memory_pool(Arc::new(Pool::new(options.memory_limit)))
             .build_arc()
             .map_err(|source| query_error("start", &source))?;
         let context = SessionContext::new_with_config_rt(config, environment);
         context.add_analyzer_rule(Arc::new(whole_aggregate::OneRow));
+        context.register_udaf(AggregateUDF::new_from_impl(CheckedSum::default()));
+        bounded::register(&context, options.memory_limit);
         let memory_limit = options.memory_limit;
-        Ok(Self { runtime, context, macros: HashMap::new(), stores: Vec::new(), memory_limit })
+        let (macros, stores) = (HashMap::new(), Vec::new());
+        Ok(Self { runtime, context, macros, stores, memory_limit, _scratch: scratch })
     }
 
     fn definition(&self, name: &str) -> Result<&(SqlMacro, LogicalPlan)> {

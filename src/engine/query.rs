@@ -1,8 +1,5 @@
 //! Queries of the user's: they can only read, their rows come batch by batch, and they end when they are told to.
 
-use std::future::Future;
-use std::marker::PhantomData;
-use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,14 +8,12 @@ use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::common::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
-use datafusion::prelude::{DataFrame, SQLOptions, ident, lit};
+use datafusion::prelude::{SQLOptions, SessionContext};
 use futures::StreamExt as _;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::JoinHandle;
 
-use super::explain::query_error;
-use super::rows::{Row, check};
-use super::{Engine, Value, statement, table_function};
+use super::{Engine, Value, explain, memory, statement};
 use crate::error::{Error, Result};
 
 /// How long a query may run on before it is noticed that it shall end.
@@ -49,26 +44,38 @@ impl Engine {
     /// # Errors
     /// As [`query`](Self::query); a parameter without value, or a value without parameter; the time is over.
     pub fn query_with(&self, sql: &str, options: &QueryOptions) -> Result<Batches<'_>> {
-        let watch = Watch::start(options);
-        let statement = statement::prepare(&self.context, sql, &options.params)?;
-        let read_only =
-            SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
-        let run = async {
-            let plan = self.context.state().statement_to_plan(statement).await?;
-            read_only.verify_plan(&plan)?;
-            let frame = self.context.execute_logical_plan(plan).await?;
-            let schema = Arc::clone(frame.schema().inner());
-            Ok((schema, frame.execute_stream().await?))
+        let watch = Watch::start(options, self.memory_limit);
+        statement::bounded(sql)?;
+        // Planning computes what is constant, which can take as long as any query. On a thread of its own it has the stack
+        // for it, too, and whoever waits can stop waiting.
+        let (handle, context) = (self.runtime.clone(), self.context.clone());
+        let (text, params) = (sql.to_owned(), options.params.clone());
+        let planning = self.runtime.spawn_blocking(move || handle.block_on(start(&context, &text, &params)));
+        let (schema, stream) = match self.runtime.wait(planning, || watch.check())? {
+            Ok(Ok(started)) => started,
+            Ok(Err(Refusal::Ours(error))) => return Err(error),
+            Ok(Err(Refusal::Engine(source))) => return Err(self.user_error(sql, &source)),
+            Err(broken) => {
+                return Err(self.user_error(sql, &DataFusionError::ExecutionJoin(Box::new(broken))));
+            }
         };
-        let started = self.runtime.wait(run, || watch.check())?;
-        let (schema, stream) = started.map_err(|source| self.user_error(sql, &source))?;
         Ok(self.batches(sql, schema, stream, watch))
     }
 
-    /// Rows of a query that was started; `name` is what errors call it by.
-    fn batches(
+    /// Rows of a relation that is no query of the user's; `name` is what errors call it by.
+    pub(super) fn batches_of(
         &self,
         name: &str,
+        schema: SchemaRef,
+        stream: SendableRecordBatchStream,
+    ) -> Batches<'_> {
+        let watch = Watch::start(&QueryOptions::default(), self.memory_limit);
+        self.batches(name, schema, stream, watch)
+    }
+
+    fn batches(
+        &self,
+        sql: &str,
         schema: SchemaRef,
         mut stream: SendableRecordBatchStream,
         watch: Watch,
@@ -82,89 +89,37 @@ impl Engine {
                 }
             }
         });
-        Batches { engine: self, sql: name.to_owned(), schema, receiver, task, watch, ended: false }
-    }
-
-    /// The relation of `sql/` that `R` reads, row by row; for relations that are large.
-    ///
-    /// # Errors
-    /// As [`rows`](Self::rows); what goes wrong later is an item.
-    pub fn stream<R: Row>(&self, params: &[(&str, Value)]) -> Result<RowStream<'_, R>> {
-        let (definition, plan) = self.definition(R::RELATION)?;
-        let values = definition.named(params)?;
-        let run = async {
-            let plan = table_function::bind(plan, definition, &values)?;
-            self.context.execute_logical_plan(plan).await
-        };
-        self.stream_frame(run)
-    }
-
-    /// The table that `R` reads, row by row in the order it is stored in; for tables that are large.
-    ///
-    /// Only rows are read whose column is in the range that `within` has for it; NULL is in none.
-    ///
-    /// # Errors
-    /// The table cannot be read, or a column is not what `R` says; what goes wrong later is an item.
-    pub fn scan<R: Row>(&self, within: &[(&str, RangeInclusive<i64>)]) -> Result<RowStream<'_, R>> {
-        let columns: Vec<&str> = R::COLUMNS.iter().map(|(name, _)| *name).collect();
-        let run = async {
-            let mut frame = self.context.table(R::RELATION).await?;
-            for (column, range) in within {
-                let (first, last) = (lit(*range.start()), lit(*range.end()));
-                frame = frame.filter(ident(*column).between(first, last))?;
-            }
-            let (mut state, plan) = frame.select_columns(&columns)?.into_parts();
-            // More than one part would bring the rows in any order.
-            state.config_mut().options_mut().execution.target_partitions = 1;
-            Ok(DataFrame::new(state, plan))
-        };
-        self.stream_frame(run)
-    }
-
-    fn stream_frame<R: Row>(
-        &self,
-        frame: impl Future<Output = Result<DataFrame, DataFusionError>>,
-    ) -> Result<RowStream<'_, R>> {
-        let run = async {
-            let frame = frame.await?;
-            let schema = Arc::clone(frame.schema().inner());
-            Ok((schema, frame.execute_stream().await?))
-        };
-        let started = self.runtime.block_on(run);
-        let (schema, stream) = started.map_err(|source| query_error(R::RELATION, &source))?;
-        check::<R>(&schema)?;
-        let batches = self.batches(R::RELATION, schema, stream, Watch::start(&QueryOptions::default()));
-        Ok(RowStream { batches, batch: None, row: PhantomData })
+        Batches { engine: self, sql: sql.to_owned(), schema, receiver, task, watch, ended: false }
     }
 }
 
-/// Typed rows as they are computed.
-#[expect(missing_debug_implementations, reason = "a stream has no useful text")]
-pub struct RowStream<'a, R> {
-    batches: Batches<'a>,
-    /// The batch in hand, and its next row.
-    batch: Option<(RecordBatch, usize)>,
-    row: PhantomData<R>,
+/// Why a statement is not run.
+enum Refusal {
+    Ours(Error),
+    Engine(DataFusionError),
 }
 
-impl<R: Row> Iterator for RowStream<'_, R> {
-    type Item = Result<R>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            if let Some((batch, index)) = &mut self.batch
-                && *index < batch.num_rows()
-            {
-                let row = R::read(batch, *index);
-                *index += 1;
-                return Some(row);
-            }
-            match self.batches.next()? {
-                Ok(batch) => self.batch = Some((batch, 0)),
-                Err(error) => return Some(Err(error)),
-            }
-        }
+impl From<DataFusionError> for Refusal {
+    fn from(source: DataFusionError) -> Self {
+        Self::Engine(source)
     }
+}
+
+/// Plans a statement and starts it.
+async fn start(
+    context: &SessionContext,
+    sql: &str,
+    params: &[(String, Value)],
+) -> Result<(SchemaRef, SendableRecordBatchStream), Refusal> {
+    let statement = statement::prepare(context, sql, params).map_err(Refusal::Ours)?;
+    let plan = context.state().statement_to_plan(statement).await?;
+    // What is refused by its first word does not come so far; this is for what hides in a query, as `SELECT … INTO` does.
+    let read_only =
+        SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);
+    read_only.verify_plan(&plan).map_err(|_| Refusal::Ours(statement::only_reads("what it does")))?;
+    let frame = context.execute_logical_plan(plan).await?;
+    let schema = Arc::clone(frame.schema().inner());
+    Ok((schema, frame.execute_stream().await?))
 }
 
 /// Rows of a query as they are computed.
@@ -225,13 +180,22 @@ impl Drop for Batches<'_> {
 struct Watch {
     end: Option<(Duration, Instant)>,
     interrupt: Option<Arc<AtomicBool>>,
+    memory_limit: usize,
+    /// Bytes that the program may come to hold.
+    most_bytes: Option<u64>,
 }
 
+/// What a query may hold beyond twice its limit: rows on their way, and whatever else the engine does not count.
+const UNCOUNTED: u64 = 1 << 30;
+
 impl Watch {
-    fn start(options: &QueryOptions) -> Self {
+    fn start(options: &QueryOptions, memory_limit: usize) -> Self {
         // A time that is beyond the clock's end never comes.
         let end = options.timeout.and_then(|timeout| Some((timeout, Instant::now().checked_add(timeout)?)));
-        Self { end, interrupt: options.interrupt.clone() }
+        let more =
+            u64::try_from(memory_limit).unwrap_or(u64::MAX).saturating_mul(2).saturating_add(UNCOUNTED);
+        let most_bytes = memory::resident().map(|bytes| bytes.saturating_add(more));
+        Self { end, interrupt: options.interrupt.clone(), memory_limit, most_bytes }
     }
 
     /// How long the query may run on before this has to be asked again, or why it shall not.
@@ -242,6 +206,12 @@ impl Watch {
                 place: None,
                 hint: None,
             });
+        }
+        // The pool counts what sorts and aggregations hold; a function that makes a long text asks nobody.
+        if let (Some(most), Some(held)) = (self.most_bytes, memory::resident())
+            && held > most
+        {
+            return Err(explain::memory_error(self.memory_limit, "its values are too large"));
         }
         let Some((timeout, end)) = self.end else { return Ok(ATTENTION) };
         match end.checked_duration_since(Instant::now()) {

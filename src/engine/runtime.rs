@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::ops::Deref;
+use std::panic::resume_unwind;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -16,6 +17,15 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Stack of a thread. Plans are walked recursively, and a long UNION is a deep plan; what is not used costs nothing.
 const STACK: usize = 256 << 20;
+
+/// What `work` comes to, on a thread with a stack as the engine's have.
+pub(super) fn with_room<T: Send>(work: impl Fn() -> T + Sync) -> T {
+    thread::scope(|scope| match thread::Builder::new().stack_size(STACK).spawn_scoped(scope, &work) {
+        Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+        // Where there can be no more threads, this one has to do.
+        Err(_) => work(),
+    })
+}
 
 /// Threads for the plans' work.
 pub(super) struct Runtime {

@@ -86,6 +86,52 @@ pub fn is_ended(text: &str) -> bool {
     ended
 }
 
+/// Words that join what stands before and behind them, so that many in a row make a deep tree, as operators do.
+const JOINING: &[&str] = &[
+    "and",
+    "at",
+    "between",
+    "case",
+    "collate",
+    "div",
+    "except",
+    "ilike",
+    "in",
+    "intersect",
+    "is",
+    "join",
+    "like",
+    "minus",
+    "not",
+    "or",
+    "overlaps",
+    "regexp",
+    "rlike",
+    "similar",
+    "union",
+    "xor",
+];
+
+/// Operators, brackets and joining words of a text: a bound on how deep the tree of it can be, found without making one.
+pub(super) fn joints(text: &str) -> usize {
+    let (mut at, mut count) = (0, 0);
+    while let Some(tail) = text.get(at..).filter(|tail| !tail.is_empty()) {
+        let Some(first) = tail.chars().next() else { break };
+        let length = verbatim(tail);
+        let word = identifier(tail);
+        if length > 1 {
+            at += length;
+        } else if word.is_empty() {
+            count += usize::from("+-*/%|&^<>=!~#@?:([{".contains(first));
+            at += first.len_utf8();
+        } else {
+            count += usize::from(JOINING.iter().any(|joining| joining.eq_ignore_ascii_case(word)));
+            at += word.len();
+        }
+    }
+    count
+}
+
 fn is_comment(text: &str) -> bool {
     text.starts_with("--") || text.starts_with("/*")
 }
@@ -166,6 +212,21 @@ mod tests {
             assert_eq!(is_ended(text), ended, "{text}");
         }
         assert_eq!(parameters("SELECT $a, '$b', $a"), ["a", "a"]);
+    }
+
+    #[test]
+    fn what_can_make_a_tree_deep_is_counted_and_nothing_else() {
+        for (text, count) in [
+            ("", 0),
+            ("SELECT a.b, 'x + y', \"a and b\", 1.5 -- + + +\nFROM t", 0),
+            ("a + b * (c - 1)", 4),
+            ("x::BIGINT[1]", 3),
+            ("a IS NOT NULL and b in (1, 2)", 5),
+            ("'it''s' || 'ä'", 2),
+            ("orders, android, Union", 1),
+        ] {
+            assert_eq!(joints(text), count, "{text}");
+        }
     }
 
     #[test]

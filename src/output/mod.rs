@@ -2,6 +2,7 @@
 
 mod envelope;
 mod findings;
+mod redact;
 mod rows;
 mod sink;
 mod table;
@@ -9,6 +10,7 @@ mod text;
 
 pub use envelope::{envelope, info_envelope};
 pub use findings::findings_batch;
+pub use redact::{RedactingWriter, Redaction};
 pub use rows::{Format, RowWriter};
 pub use sink::Sink;
 pub use text::{Page, write_page};

@@ -4,17 +4,16 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal as _, StdoutLock, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
-
 use crate::error::{Error, Result};
+use crate::store::WholeFile;
 
 /// Where a result goes: standard output, or a file that has its name only when it is whole.
 #[derive(Debug)]
 pub enum Sink {
     /// Standard output.
     Stdout(BufWriter<StdoutLock<'static>>),
-    /// A file beside the final name, and that name.
-    File(BufWriter<NamedTempFile>, PathBuf),
+    /// A file in the making.
+    File(WholeFile),
     /// A device or a pipe, which is written to and never replaced.
     Device(BufWriter<File>, PathBuf),
 }
@@ -32,25 +31,11 @@ impl Sink {
             let reason = format!("`{}` is what is read; it would be lost", source.display());
             return Err(Error::Usage { what: format!("output `{}`", path.display()), reason });
         }
-        // A link stays, and what it points to gets the result.
-        let resolved = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let path = resolved.as_path();
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
             let device = File::options().write(true).open(path).map_err(Error::io(path, "cannot open"))?;
             return Ok(Self::Device(BufWriter::new(device), path.to_owned()));
         }
-        let folder = match path.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
-        };
-        // With the permissions of any new file: a private one would stay private under its final name.
-        let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-        let file = tempfile::Builder::new()
-            .prefix(".npusnap-")
-            .permissions(permissions)
-            .tempfile_in(folder)
-            .map_err(Error::io(path, "cannot create"))?;
-        Ok(Self::File(BufWriter::new(file), path.to_owned()))
+        Ok(Self::File(WholeFile::create(path)?))
     }
 
     /// Writes what is buffered, and gives a file its name.
@@ -61,13 +46,7 @@ impl Sink {
         match self {
             Self::Stdout(mut stdout) => stdout.flush().map_err(|source| Error::Output { source }),
             Self::Device(mut device, path) => device.flush().map_err(Error::io(path, "cannot write")),
-            Self::File(file, path) => {
-                let failed = |source| Error::Io { path: path.clone(), action: "cannot write", source };
-                let file = file.into_inner().map_err(|error| failed(error.into_error()))?;
-                file.as_file().sync_all().map_err(failed)?;
-                file.persist(&path).map_err(|error| failed(error.error))?;
-                Ok(())
-            }
+            Self::File(file) => file.finish(),
         }
     }
 
@@ -76,9 +55,8 @@ impl Sink {
     pub fn error(&self, source: io::Error) -> Error {
         match self {
             Self::Stdout(_) => Error::Output { source },
-            Self::File(_, path) | Self::Device(_, path) => {
-                Error::Io { path: path.clone(), action: "cannot write", source }
-            }
+            Self::File(file) => Error::io(file.target(), "cannot write")(source),
+            Self::Device(_, path) => Error::io(path, "cannot write")(source),
         }
     }
 
@@ -102,7 +80,7 @@ impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stdout(stdout) => stdout.write(bytes),
-            Self::File(file, _) => file.write(bytes),
+            Self::File(file) => file.write(bytes),
             Self::Device(device, _) => device.write(bytes),
         }
     }
@@ -110,7 +88,7 @@ impl Write for Sink {
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Stdout(stdout) => stdout.flush(),
-            Self::File(file, _) => file.flush(),
+            Self::File(file) => file.flush(),
             Self::Device(device, _) => device.flush(),
         }
     }

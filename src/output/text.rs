@@ -33,6 +33,9 @@ pub fn write_page(out: &mut dyn Write, page: &Page<'_>, lang: Lang) -> io::Resul
     if let Some(snapshot) = page.snapshot {
         heading(out, page.mode, snapshot, lang)?;
     }
+    if !page.findings.is_empty() {
+        writeln!(out)?;
+    }
     for finding in page.findings {
         let word = finding.severity.word();
         let mark = format!("[{}]", word.get(lang));
@@ -41,14 +44,17 @@ pub fn write_page(out: &mut dyn Write, page: &Page<'_>, lang: Lang) -> io::Resul
         writeln!(out, "{mark}{space} {}: {}", subject.get(lang), finding.message.get(lang))?;
     }
     for figure in page.figures {
-        writeln!(out)?;
         match figure {
-            Figure::Table(table) => write_table(out, table, lang)?,
-            Figure::Note(text) => writeln!(out, "{}", text.get(lang))?,
+            Figure::Table(table) => {
+                writeln!(out)?;
+                write_table(out, table, lang)?;
+            }
+            Figure::Note(text) => writeln!(out, "\n{}", text.get(lang))?,
             Figure::Heading(text) => {
                 let text = text.get(lang);
-                writeln!(out, "{text}\n{}", "=".repeat(text.width()))?;
+                writeln!(out, "\n{text}\n{}", "=".repeat(text.width()))?;
             }
+            Figure::Chart(_) => {}
         }
     }
     write_notes(out, page.notes, lang)
@@ -75,7 +81,7 @@ fn heading(out: &mut dyn Write, mode: &str, snapshot: &SnapshotFacts, lang: Lang
         ),
         format!("{} 条事件记录，{} 个调用栈", quantity::count(events), quantity::count(stacks)),
     );
-    writeln!(out, "{}\n", counts.get(lang))
+    writeln!(out, "{}", counts.get(lang))
 }
 
 /// Only what makes numbers wrong or incomplete is spelled out; the rest is a query away.
@@ -86,7 +92,7 @@ fn write_notes(out: &mut dyn Write, notes: &[ImportNote], lang: Lang) -> io::Res
         writeln!(out, "\n{}", title.get(lang))?;
     }
     for note in &losses {
-        writeln!(out, "  {} ({}): {}", note.name, quantity::count(note.value), note.doc)?;
+        writeln!(out, "  {} ({}): {}", note.name, quantity::count(note.value), note.meaning().get(lang))?;
     }
     Ok(())
 }
@@ -101,7 +107,7 @@ fn write_table(out: &mut dyn Write, table: &TableFigure, lang: Lang) -> io::Resu
             row.iter()
                 .map(|cell| match cell {
                     Cell::Quantity(quantity) => (quantity.text(), true),
-                    Cell::Text(text) => (text.get(lang).to_owned(), false),
+                    Cell::Text(text) | Cell::Link(text, _) => (text.get(lang).to_owned(), false),
                 })
                 .collect()
         })

@@ -153,7 +153,15 @@ fn grow<S: Sink>(
             Ok(list)
         }
         Value::Opaque => Ok(Value::Opaque),
-        _ => Err(PickleErrorKind::WrongTarget { opcode, found: list.describe() }.into()),
+        other => Err(misfit(other, opcode).into()),
+    }
+}
+
+/// Why a container takes no items. What the sink has taken is beyond reach, however it was read.
+fn misfit(container: Value, opcode: &'static str) -> PickleErrorKind {
+    match container {
+        Value::Taken { .. } => PickleErrorKind::SelfReference,
+        other => PickleErrorKind::WrongTarget { opcode, found: other.describe() },
     }
 }
 
@@ -225,7 +233,7 @@ fn keep(
             Ok(dict)
         }
         Value::Opaque => Ok(Value::Opaque),
-        other => Err(PickleErrorKind::WrongTarget { opcode, found: other.describe() }),
+        other => Err(misfit(other, opcode)),
     }
 }
 

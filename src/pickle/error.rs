@@ -116,6 +116,9 @@ pub enum PickleErrorKind {
         /// What its decoder says.
         reason: String,
     },
+    /// What the file is wrapped in is whole, and there is no snapshot in it.
+    #[error("{0}")]
+    NothingInside(String),
     /// The system could not give the bytes.
     #[error("cannot be read")]
     Io(#[source] io::Error),
@@ -242,6 +245,7 @@ impl PickleError {
             PickleErrorKind::IntegerTooLarge | PickleErrorKind::LimitExceeded { .. } => {
                 Some("no PyTorch writes this: the file is damaged, or no memory snapshot")
             }
+            PickleErrorKind::NothingInside(_) => Some("give the snapshot file itself"),
             PickleErrorKind::Io(_) => None,
         }
     }

@@ -30,7 +30,7 @@ impl Sink for TakeAll {
 }
 
 /// Keeps everything.
-struct KeepAll;
+pub(super) struct KeepAll;
 
 impl Sink for KeepAll {
     type Error = PickleError;

@@ -106,7 +106,7 @@ impl Checks {
 
     /// Whether `alloc` was never recorded although there were some.
     fn lacks_allocs(&self) -> bool {
-        let without = self.tally.gaps(Gap::NoAlloc).count + self.tally.gaps(Gap::NoAllocOfBlock).count;
+        let without = self.tally.gaps(Gap::Alloc).count + self.tally.gaps(Gap::AllocOfBlock).count;
         self.seen.count(Action::Alloc) == 0 && without > 0
     }
 
@@ -187,23 +187,23 @@ impl Checks {
         let device = Some(self.device_id);
         for gap in GAPS {
             let (name, doc) = match gap {
-                Gap::NoEnd => (
+                Gap::End => (
                     "allocations_without_end",
                     "allocations that are never freed in the trace and are not in the segments",
                 ),
-                Gap::NoCompletion => (
+                Gap::Completion => (
                     "frees_without_completion",
                     "frees that were requested and not completed, of blocks that are not active in the segments",
                 ),
-                Gap::NoRequest => {
+                Gap::Request => {
                     ("completions_without_request", "frees that were completed without having been requested")
                 }
-                Gap::NoAlloc => (
+                Gap::Alloc => (
                     "frees_without_alloc",
                     "frees of addresses that were free already: the alloc between is missing, and alloc_index is that \
                      of the free before",
                 ),
-                Gap::NoAllocOfBlock => (
+                Gap::AllocOfBlock => (
                     "blocks_without_alloc",
                     "blocks that are active in the segments although the trace freed them last: alloc_index is that \
                      of the free",

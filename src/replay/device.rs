@@ -162,8 +162,8 @@ impl Device<'_> {
         let (requests, completions) =
             (self.seen.count(Action::FreeRequested), self.seen.count(Action::FreeCompleted));
         self.detached.is_none()
-            && ((requests == 0 && tally.gaps(Gap::NoRequest).count > 0)
-                || (completions == 0 && tally.gaps(Gap::NoCompletion).count > 0))
+            && ((requests == 0 && tally.gaps(Gap::Request).count > 0)
+                || (completions == 0 && tally.gaps(Gap::Completion).count > 0))
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Ends {
     /// By address: index of the event that comes next there, as far as the second reading has come.
     next: HashMap<u64, i64, FixedState>,
     /// By index of the event: index of the next event at its address, which is the latest its end can have come.
-    ends: HashMap<i64, i64, FixedState>,
+    latest: HashMap<i64, i64, FixedState>,
     /// Allocs among them that something came after, and their bytes.
     pub(super) lost: (i64, i128),
 }
@@ -29,15 +29,15 @@ impl Ends {
     /// Notes an event that an end should have followed.
     #[cold]
     pub(super) fn miss(&mut self, addr: u64, index: i64) {
-        if self.ends.len() < MOST {
+        if self.latest.len() < MOST {
             self.next.insert(addr, NO_INDEX);
-            self.ends.insert(index, NO_INDEX);
+            self.latest.insert(index, NO_INDEX);
         }
     }
 
     /// Whether the events have to be read once more.
     pub(super) fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.latest.is_empty()
     }
 
     /// Looks at an event, in the second reading.
@@ -47,7 +47,7 @@ impl Ends {
         }
         let Some(next) = self.next.get_mut(&event.addr.cast_unsigned()) else { return };
         let next = std::mem::replace(next, event.index);
-        let Some(end) = self.ends.get_mut(&event.index) else { return };
+        let Some(end) = self.latest.get_mut(&event.index) else { return };
         *end = next;
         if next != NO_INDEX && event.action == Action::Alloc {
             self.lost.0 += 1;
@@ -57,6 +57,6 @@ impl Ends {
 
     /// By when the lifetime had ended whose alloc, or whose free request, has that index.
     pub(super) fn end_of(&self, index: i64) -> Option<i64> {
-        self.ends.get(&index).copied().filter(|end| *end != NO_INDEX)
+        self.latest.get(&index).copied().filter(|end| *end != NO_INDEX)
     }
 }

@@ -86,7 +86,7 @@ impl Place {
 #[derive(Debug, Default)]
 pub(super) struct Places {
     numbers: HashMap<Place, u32, FixedState>,
-    places: Vec<Place>,
+    list: Vec<Place>,
     last: Option<(Place, u32)>,
 }
 
@@ -98,10 +98,10 @@ impl Places {
         {
             return number;
         }
-        let next = u32::try_from(self.places.len()).unwrap_or(u32::MAX);
+        let next = u32::try_from(self.list.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(place).or_insert(next);
         if number == next {
-            self.places.push(place);
+            self.list.push(place);
         }
         self.last = Some((place, number));
         number
@@ -109,11 +109,11 @@ impl Places {
 
     /// Whether any place is in another pool than this one.
     pub(super) fn have_another_pool(&self, pool: (i64, i64)) -> bool {
-        self.places.iter().any(|place| place.is_outside(pool))
+        self.list.iter().any(|place| place.is_outside(pool))
     }
 
     /// The place behind a number.
     pub(super) fn get(&self, number: u32) -> Place {
-        usize::try_from(number).ok().and_then(|number| self.places.get(number)).copied().unwrap_or_default()
+        usize::try_from(number).ok().and_then(|number| self.list.get(number)).copied().unwrap_or_default()
     }
 }

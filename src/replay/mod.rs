@@ -144,7 +144,9 @@ impl<'a> Replay<'a> {
             i128::from(rules.padding.is_none() && !checks.is_empty()),
             "nothing shows whether this NPU's allocator adds 32 bytes to a request; rounded sizes assume it does",
         );
-        checks.iter().for_each(|check| check.report(&mut notes));
+        for check in &checks {
+            check.report(&mut notes);
+        }
         self.write_checks(&checks)?;
         self.write_notes(&mut notes)?;
         self.write_snapshot(rules.padding)?;

@@ -83,6 +83,7 @@ pub(super) struct Row {
 
 /// How the rows of a device are to be read, as far as that shows only when all have come.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent observation")]
 pub(super) struct Reading {
     /// Sizes by rule or geometry are no proof: other blocks were seen to break it.
     pub(super) doubts_rule: bool,
@@ -109,14 +110,14 @@ impl Reading {
     /// Fills in what follows from events that are there for those that are not. An allocation that was pending when the
     /// window began is no such case: its request came before.
     fn apply(&self, mut row: Row) -> Row {
+        if self.frees_are_one && row.fate == Fate::PendingFree && row.requested != NO_INDEX {
+            row.fate = Fate::Freed;
+        }
         if row.completed == NO_INDEX && row.fate != Fate::Freed {
             let begun = if row.requested == NO_INDEX { row.alloc } else { row.requested };
             if let Some(end) = self.ends.end_of(begun) {
                 (row.completed, row.fate) = (end, Fate::Freed);
             }
-        }
-        if self.frees_are_one && row.fate == Fate::PendingFree && row.requested != NO_INDEX {
-            row.fate = Fate::Freed;
         }
         if row.fate == Fate::Freed && row.completed == NO_INDEX {
             row.completed = row.requested;

@@ -42,24 +42,23 @@ pub(super) struct Part {
     pub(super) active: bool,
 }
 
-/// Why an allocation keeps base and initial allocations from agreeing.
+/// What an allocation lacks that keeps base and initial allocations from agreeing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Gap {
     /// Never freed in the trace, and not in the final state.
-    NoEnd,
+    End,
     /// Its free was requested and not completed, and it is not in the final state.
-    NoCompletion,
+    Completion,
     /// Its free was completed without having been requested.
-    NoRequest,
+    Request,
     /// Freed twice: the alloc between is missing.
-    NoAlloc,
+    Alloc,
     /// Freed by the trace, active in the final state.
-    NoAllocOfBlock,
+    AllocOfBlock,
 }
 
 /// Kinds of [`Gap`], in their order.
-pub(super) const GAPS: [Gap; 5] =
-    [Gap::NoEnd, Gap::NoCompletion, Gap::NoRequest, Gap::NoAlloc, Gap::NoAllocOfBlock];
+pub(super) const GAPS: [Gap; 5] = [Gap::End, Gap::Completion, Gap::Request, Gap::Alloc, Gap::AllocOfBlock];
 
 /// Allocations and what they add to the residuals.
 #[derive(Debug, Clone, Copy, Default)]
@@ -198,11 +197,11 @@ impl Tally {
     #[cold]
     fn gap(&mut self, row: &Row, open: &Open, has_alloc: bool, times: Times) {
         let gap = match (has_alloc, row.requested != NO_INDEX, row.completed != NO_INDEX) {
-            (false, ..) if open.part.active => Gap::NoAllocOfBlock,
-            (false, ..) if row.origin == Origin::Window => Gap::NoAlloc,
-            (_, true, false) => Gap::NoCompletion,
-            (_, false, true) => Gap::NoRequest,
-            _ => Gap::NoEnd,
+            (false, ..) if open.part.active => Gap::AllocOfBlock,
+            (false, ..) if row.origin == Origin::Window => Gap::Alloc,
+            (_, true, false) => Gap::Completion,
+            (_, false, true) => Gap::Request,
+            _ => Gap::End,
         };
         if let Some(gaps) =
             GAPS.iter().position(|other| *other == gap).and_then(|place| self.gaps.get_mut(place))

@@ -9,7 +9,7 @@ use super::event::Event;
 use super::field::Frames;
 use super::output::Output;
 use super::stacks::Stacks;
-use super::stats::{Severity, Stats};
+use super::stats::{IMPLAUSIBLE, Severity, Stats, is_implausible};
 use super::words;
 use crate::error::Result;
 use crate::pickle::State;
@@ -42,6 +42,7 @@ struct List {
     without_frames: i64,
     empty_frames: i64,
     incomplete_markers: i64,
+    implausible_sizes: i64,
     /// Events that the filter leaves out.
     left_out: i64,
     /// Address and size of each complete workspace triplet.
@@ -222,6 +223,7 @@ impl Lists {
                 None
             }
         };
+        list.implausible_sizes += i64::from(event.size().is_some_and(is_implausible));
         list.clock.push(event.time_us());
         let row = row(event, list.device_id, list.count, stack_id);
         list.count += 1;
@@ -305,6 +307,8 @@ impl Lists {
                 list.empty_frames,
                 "events with a context that has no frames, such as those of an autograd thread",
             );
+            let (name, doc) = IMPLAUSIBLE;
+            add(Severity::Error, name, list.implausible_sizes, doc);
             add(
                 Severity::DataLoss,
                 "time_goes_back",

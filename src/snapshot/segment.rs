@@ -5,7 +5,7 @@ use super::fault::{BadField, Fault};
 use super::field::{self, Frames};
 use super::output::Output;
 use super::stacks::Stacks;
-use super::stats::{Severity, Stats};
+use super::stats::{IMPLAUSIBLE, Severity, Stats, is_implausible};
 use super::{BLOCK, Options, words};
 use crate::error::Result;
 use crate::pickle::{State, Value};
@@ -30,6 +30,8 @@ pub(super) struct Segments {
     pub(super) host_count: u64,
     /// Blocks since the last segment closed.
     open_blocks: u64,
+    /// Those of them with a size that no device has.
+    implausible_blocks: i64,
     last_state: u32,
     /// Where the next block begins within its segment.
     cursor: i64,
@@ -160,6 +162,7 @@ impl Segments {
         let size = size.ok_or_else(|| BadField::missing("size", "a number of bytes"))?;
         let block_state =
             block_state.ok_or_else(|| BadField::missing("state", "a string such as `active_allocated`"))?;
+        self.implausible_blocks += i64::from(is_implausible(size) || requested.is_some_and(is_implausible));
         self.seen.block_address |= address.is_some();
         self.seen.requested_size |= requested.is_some();
         self.seen.history |= history.is_some();
@@ -215,12 +218,17 @@ impl Segments {
         self.host_count += u64::from(host);
         let cursor = std::mem::take(&mut self.cursor);
         let blocks = std::mem::take(&mut self.open_blocks);
+        let implausible_blocks = std::mem::take(&mut self.implausible_blocks);
         if !self.options.filter.keeps_device(row.device_id) {
             self.left_out += 1;
             self.blocks_left_out += self.drop_open();
             return Ok(());
         }
         devices.see(row.device_id);
+        let sizes = [Some(row.total_size), row.allocated_size, row.active_size, row.requested_size];
+        let is_implausible = i64::from(sizes.into_iter().flatten().any(is_implausible));
+        let (name, doc) = IMPLAUSIBLE;
+        stats.add(Severity::Error, name, Some(row.device_id), implausible_blocks + is_implausible, doc);
         for (mut block, frames, begins) in self.waiting.drain(..) {
             block.stack_id = stack_id(stacks, frames);
             if block.address.is_none() {

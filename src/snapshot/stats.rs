@@ -31,6 +31,18 @@ impl Severity {
     }
 }
 
+/// Whether no device can have so many bytes: 256 TiB and more. Sums of a few million smaller ones fit in 64 bits.
+#[inline]
+pub(super) fn is_implausible(size: i64) -> bool {
+    size >= 1 << 48
+}
+
+/// Name and meaning of the statistic that counts them.
+pub(super) const IMPLAUSIBLE: (&str, &str) = (
+    "implausible_sizes",
+    "sizes of 2^48 bytes and more, which no device has: numbers that they are part of mean nothing",
+);
+
 #[derive(Debug)]
 struct Stat {
     severity: Severity,

@@ -120,7 +120,7 @@ pub(super) fn write(
     if let Some((staging, target)) = database {
         // Only with leave to replace foreign things is there anything left beside the old database by now.
         journals(&target).for_each(|beside| drop(fs::remove_file(beside)));
-        staging.commit_file(DATABASE)?;
+        staging.commit_over_anything(DATABASE)?;
     }
     Ok(ingested)
 }

@@ -6,27 +6,32 @@ mod cache;
 mod cells;
 mod encoding;
 mod ingest;
+mod locked;
 mod parquet;
 mod source;
 mod sqlite;
 mod sqlite_read;
 mod staging;
+mod unfinished;
+mod whole_file;
 mod worker;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use tempfile::TempDir;
-
 use crate::error::{Error, Result};
+use crate::schema::TABLES;
 use crate::snapshot::{self, Progress};
 
+pub(crate) use locked::Scratch;
 use staging::Staging;
 
 pub use ingest::{Fanout, Foreign, Ingested, Targets, ingest};
 pub use parquet::ParquetSink;
 pub use source::Source;
 pub use sqlite::{Indexes, SqliteOptions, SqliteSink};
+pub use unfinished::abandon;
+pub use whole_file::WholeFile;
 
 /// Whether a snapshot's Parquet is kept for the next time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -51,7 +56,7 @@ impl Progress for Silent {
 pub struct Store {
     dir: PathBuf,
     /// Removes the folder when nobody reads it any more.
-    _temporary: Option<TempDir>,
+    _temporary: Option<Scratch>,
 }
 
 impl Store {
@@ -88,6 +93,14 @@ impl Store {
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// Reads every table to its end.
+    ///
+    /// # Errors
+    /// The first table that cannot be read.
+    pub fn check(&self) -> Result<()> {
+        TABLES.iter().try_for_each(|table| parquet::read_through(&self.dir, table.name))
     }
 
     fn at(dir: PathBuf) -> Result<Self> {
@@ -131,12 +144,8 @@ impl Store {
 }
 
 /// A folder that is removed with its handle, and the place for a store in it.
-fn temporary_folder() -> Result<(TempDir, PathBuf)> {
-    let place = std::env::temp_dir();
-    let temporary = tempfile::Builder::new()
-        .prefix("npusnap-")
-        .tempdir_in(&place)
-        .map_err(Error::io(&place, "cannot create a folder for the result"))?;
+fn temporary_folder() -> Result<(Scratch, PathBuf)> {
+    let temporary = Scratch::new()?;
     let dir = temporary.path().join("snapshot.npusnap");
     Ok((temporary, dir))
 }

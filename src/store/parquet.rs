@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use arrow::array::{AsArray as _, RecordBatch};
 use arrow::datatypes::Int64Type;
 use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 
 use super::encoding;
 use super::worker::{TableWriter, Worker};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, UNREADABLE};
 use crate::schema::{TABLES, Table, VERSION};
 use crate::snapshot::RowSink;
 
@@ -109,9 +110,10 @@ impl TableFile {
         sorted
     }
 
-    fn finish(self) -> Result<()> {
-        let output = self.writer.into_inner().map_err(failed(&self.path))?;
-        output.sync_all().map_err(Error::io(&self.path, "cannot bring to the disk"))
+    fn finish(mut self) -> Result<()> {
+        // Not `into_inner`, which tells of a full disk in words only.
+        self.writer.finish().map_err(failed(&self.path))?;
+        self.writer.inner().sync_all().map_err(Error::io(&self.path, "cannot bring to the disk"))
     }
 }
 
@@ -141,6 +143,18 @@ pub(super) fn version(dir: &Path) -> Result<Option<i64>> {
     Ok(value.and_then(|pair| pair.value.as_deref()).and_then(|text| text.parse().ok()))
 }
 
+/// Reads a table to its end, to see whether that is possible.
+pub(super) fn read_through(dir: &Path, table: &str) -> Result<()> {
+    let path = file(dir, table);
+    let input = File::open(&path).map_err(Error::io(&path, "cannot open"))?;
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(input).and_then(ParquetRecordBatchReaderBuilder::build);
+    for batch in reader.map_err(Error::store(&path, UNREADABLE))? {
+        batch.map_err(Error::store(&path, UNREADABLE))?;
+    }
+    Ok(())
+}
+
 /// Refuses a store of another table version, and one that lacks a table.
 pub(super) fn check(dir: &Path) -> Result<()> {
     match version(dir)? {
@@ -153,6 +167,8 @@ pub(super) fn check(dir: &Path) -> Result<()> {
     }
     TABLES.iter().try_for_each(|table| {
         let path = file(dir, table.name);
-        path.metadata().map(|_| ()).map_err(Error::io(&path, "cannot open"))
+        let length = path.metadata().map_err(Error::io(&path, "cannot open"))?.len();
+        // The engine takes a file without a byte for one without a row.
+        if length == 0 { Err(Error::store(&path, UNREADABLE)("the file is empty")) } else { Ok(()) }
     })
 }

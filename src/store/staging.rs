@@ -1,18 +1,16 @@
 //! Nothing half-written stands under a final name: a result is made in a folder beside it and then put in its place.
 //!
-//! A staging folder is locked by the run that made it. One without a lock belongs to a run that died, and the next run
-//! for the same target removes it.
+//! The folder is [locked](super::locked): the next run for the same target removes what a run left that died.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use tempfile::TempDir;
 
+use super::locked::Locked;
+use super::unfinished::remove;
 use crate::error::{Error, Result};
 
 const PLACE: &str = "cannot put the result in its place";
@@ -22,9 +20,7 @@ const PLACE: &str = "cannot put the result in its place";
 pub(super) struct Staging {
     target: PathBuf,
     parent: PathBuf,
-    dir: TempDir,
-    /// Held, not read: other runs see by it that this one lives.
-    _lock: File,
+    folder: Locked,
 }
 
 impl Staging {
@@ -43,15 +39,15 @@ impl Staging {
         };
         let parent = parent(&target).to_owned();
         let prefix = prefix(name);
-        clear(&parent, &prefix);
-        let (dir, lock) =
-            make(&parent, &prefix).map_err(Error::io(&parent, "cannot create a folder for the result"))?;
-        Ok(Self { target, parent, dir, _lock: lock })
+        // The result is for whom the user's umask allows, not for the user alone as temporary things are.
+        let folder = Locked::make(&parent, &prefix, 0o777)
+            .map_err(Error::io(&parent, "cannot create a folder for the result"))?;
+        Ok(Self { target, parent, folder })
     }
 
     /// The folder to write into.
     pub(super) fn path(&self) -> &Path {
-        self.dir.path()
+        self.folder.dir.path()
     }
 
     /// Where the result will be.
@@ -62,22 +58,39 @@ impl Staging {
     /// Puts the staging folder itself in the target's place, whole, whatever is there.
     pub(super) fn commit_folder(self) -> Result<()> {
         sync(self.path())?;
-        let old = place(self.dir.path(), &self.target).map_err(Error::io(&self.target, PLACE))?;
+        let placed = self.folder.unfinished.settle(|| place(self.path(), &self.target));
+        let old = placed.map_err(Error::io(&self.target, PLACE))?;
+        let Self { parent, folder: Locked { dir, unfinished, lock }, .. } = self;
         // From here on our name in the staging place is gone or stands for the old thing.
-        let staged = self.dir.keep();
+        let staged = dir.keep();
         if old == Replaced::Something {
             remove(&staged);
         }
-        sync(&self.parent)
+        drop((unfinished, lock));
+        sync(&parent)
+    }
+
+    /// Puts the file `name` of the staging folder in the target's place, also if that is a folder.
+    pub(super) fn commit_over_anything(self, name: &str) -> Result<()> {
+        self.place_file(
+            |file, target| {
+                if target.is_dir() {
+                    fs::rename(target, file.with_file_name("replaced"))?;
+                }
+                fs::rename(file, target)
+            },
+            name,
+        )
     }
 
     /// Puts the file `name` of the staging folder in the target's place.
     pub(super) fn commit_file(self, name: &str) -> Result<()> {
-        let failed = || Error::io(&self.target, PLACE);
-        if self.target.is_dir() {
-            fs::rename(&self.target, self.path().join("replaced")).map_err(failed())?;
-        }
-        fs::rename(self.path().join(name), &self.target).map_err(failed())?;
+        self.place_file(|file, target| fs::rename(file, target), name)
+    }
+
+    fn place_file(self, place: impl FnOnce(&Path, &Path) -> io::Result<()>, name: &str) -> Result<()> {
+        let placed = self.folder.unfinished.settle(|| place(&self.path().join(name), &self.target));
+        placed.map_err(Error::io(&self.target, PLACE))?;
         sync(&self.parent)
     }
 }
@@ -92,56 +105,6 @@ fn prefix(name: &OsStr) -> OsString {
     prefix.push(name);
     prefix.push(".tmp-");
     prefix
-}
-
-/// A new folder with the lock on it.
-fn make(parent: &Path, prefix: &OsStr) -> io::Result<(TempDir, File)> {
-    loop {
-        // The result is for whom the user's umask allows, not for the user alone as temporary things are.
-        let dir = tempfile::Builder::new()
-            .prefix(prefix)
-            .permissions(Permissions::from_mode(0o777))
-            .tempdir_in(parent)?;
-        // Between making and locking, another run may have taken the folder for a dead one's.
-        let lock = match File::open(dir.path()) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            result => result?,
-        };
-        // A file system without locks answers with another error, and there nobody clears anything away.
-        if matches!(lock.try_lock(), Err(fs::TryLockError::WouldBlock)) || !same(&lock, dir.path()) {
-            continue;
-        }
-        return Ok((dir, lock));
-    }
-}
-
-/// Removes what dead runs left. Whatever fails here is left for the next time.
-fn clear(parent: &Path, prefix: &OsStr) {
-    let Ok(entries) = fs::read_dir(parent) else { return };
-    for entry in entries.flatten() {
-        if !entry.file_name().as_bytes().starts_with(prefix.as_bytes()) {
-            continue;
-        }
-        let path = entry.path();
-        let Ok(lock) = File::open(&path) else { continue };
-        if lock.try_lock().is_ok() && same(&lock, &path) {
-            remove(&path);
-        }
-    }
-}
-
-fn remove(path: &Path) {
-    let is_folder = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir());
-    // A leftover is a nuisance, no reason to fail: the result is in place.
-    let _left = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-}
-
-/// Whether `path` still names the thing that was opened.
-fn same(opened: &File, path: &Path) -> bool {
-    let Ok((opened, named)) = opened.metadata().and_then(|opened| Ok((opened, fs::metadata(path)?))) else {
-        return false;
-    };
-    (opened.dev(), opened.ino()) == (named.dev(), named.ino())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -206,6 +169,8 @@ fn sync(dir: &Path) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     fn folder(path: &Path, content: &str) {

@@ -4,10 +4,12 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::process::{Command, Output};
 
+use npusnap::analysis::chart;
 use npusnap::analysis::{
     Contributor, CounterChange, Device, DeviceFragmentation, DeviceOverview, ExpansionCause, FactPair,
-    FieldPresence, FreeBlocks, ImportNote, LastEvent, Mark, OomContext, OomGrowth, OomPreceding, Peak, Point,
-    PoolOverview, Recording, SegmentChange, SegmentFragmentation, StackChange, TableCount,
+    FieldPresence, FreeBlocks, ImportNote, LastEvent, Mark, OomContext, OomEvent, OomGrowth, OomPreceding,
+    Peak, Point, PoolOverview, Recording, SegmentChange, SegmentFragmentation, StackChange, TableCount,
+    TimelineStep,
 };
 use npusnap::engine::{self, BASE, Dialect, Engine, Options, SqlMacro};
 use npusnap::schema::TABLES;
@@ -179,12 +181,14 @@ fn typed_rows_have_the_columns_that_relations_have() {
     engine.contract::<Device>().unwrap();
     engine.contract::<LastEvent>().unwrap();
     engine.contract::<OomContext>().unwrap();
+    engine.contract::<OomEvent>().unwrap();
     engine.contract::<OomGrowth>().unwrap();
     engine.contract::<OomPreceding>().unwrap();
     engine.contract::<PoolOverview>().unwrap();
     engine.contract::<SegmentChange>().unwrap();
     engine.contract::<SegmentFragmentation>().unwrap();
     engine.contract::<StackChange>().unwrap();
+    engine.contract::<TimelineStep>().unwrap();
     engine.contract::<ImportNote>().unwrap();
     engine.contract::<TableCount>().unwrap();
     engine.contract::<FieldPresence>().unwrap();
@@ -193,6 +197,11 @@ fn typed_rows_have_the_columns_that_relations_have() {
     engine.contract::<Contributor>().unwrap();
     engine.contract::<Point>().unwrap();
     engine.contract::<Mark>().unwrap();
+    engine.contract::<chart::GrowthRow>().unwrap();
+    engine.contract::<chart::HeldRow>().unwrap();
+    engine.contract::<chart::LayoutRow>().unwrap();
+    engine.contract::<chart::MomentRow>().unwrap();
+    engine.contract::<chart::StackRow>().unwrap();
 }
 
 fn npusnap(arguments: &[&str]) -> Output {

@@ -61,6 +61,35 @@ fn text_is_there_in_both_languages_and_has_the_words_of_the_producer() {
     assert!(english.contains("addresses are freed before they are allocated"), "{english}");
     let chinese = info(&fixture("cuda_empty.pickle"), &["--lang", "zh"]);
     assert!(chinese.contains("采集建议") && chinese.contains("torch.cuda.memory"), "{chinese}");
+    assert!(chinese.contains("容器 pickle；格式 cuda，dict 形式，协议 4"), "{chinese}");
+    for text in [english, chinese] {
+        assert!(!text.contains("\n\n\n"), "one blank line is enough: {text}");
+    }
+}
+
+#[test]
+fn losses_are_told_in_both_languages() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("made.json");
+    let event = r#"{"action": "alloc", "addr": 4096, "size": 281474976710656, "stream": 0}"#;
+    let unknown = r#"{"action": "novelty", "addr": 4096, "size": 1, "stream": 0}"#;
+    fs::write(&path, format!("{{\"segments\": [], \"device_traces\": [[{event}, {unknown}]]}}")).unwrap();
+    let english = info(&path, &[]);
+    for line in [
+        "Read with losses\n",
+        "  implausible_sizes (1): sizes of 2^48 bytes and more, which no device has: ",
+        "  unknown_action:novelty (1): events with an action this version does not know; ",
+    ] {
+        assert!(english.contains(line), "{english}");
+    }
+    let chinese = info(&path, &["--lang", "zh"]);
+    for line in [
+        "读取时有缺失\n",
+        "  implausible_sizes (1): 2^48 字节及以上的大小，任何设备都没有这么大",
+        "  unknown_action:novelty (1): 当前版本不认识的事件类型",
+    ] {
+        assert!(chinese.contains(line), "{chinese}");
+    }
 }
 
 #[test]

@@ -33,6 +33,7 @@ mod prompt;
 mod query;
 mod relations;
 mod replay;
+mod report;
 mod skill;
 mod slt;
 mod store;

@@ -96,7 +96,7 @@ fn names_are_completed() {
     let (home, snapshot) = home();
     let snapshot = snapshot.to_str().unwrap();
     let steps = [
-        ("npusnap> ", "SELECT COUNT(*) - 5 AS fewer FROM segm\t"),
+        ("npusnap> ", "SELECT COUNT(*) - 5 AS fewer FROM segments\t"),
         ("FROM segments", ";\r"),
         ("fewer\r\n", ""),
         ("npusnap> ", "SELECT coal\t"),

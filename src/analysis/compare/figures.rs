@@ -48,17 +48,29 @@ fn counters(outcome: &CompareOutcome) -> TableFigure {
             amount(&row.counter, row.value),
             amount(&row.counter, row.base_value),
             amount(&row.counter, row.change),
+            amount(&row.counter, row.peak),
+            amount(&row.counter, row.base_peak),
+            amount(&row.counter, row.peak_change),
         ]
     });
     TableFigure::new(
-        Text::new("Devices at the end", "各设备最终状态"),
-        &[("device", "设备"), ("counter", "指标"), ("a", "a"), ("b", "b"), ("change", "变化")],
+        Text::new("Devices at the end and at their peaks", "各设备最终状态与峰值"),
+        &[
+            ("device", "设备"),
+            ("counter", "指标"),
+            ("a", "a"),
+            ("b", "b"),
+            ("change", "变化"),
+            ("peak a", "a 峰值"),
+            ("peak b", "b 峰值"),
+            ("change", "变化"),
+        ],
         rows.collect(),
     )
 }
 
 fn stacks(outcome: &CompareOutcome) -> Option<TableFigure> {
-    let changed = outcome.stacks.iter().filter(|stack| stack.live_change != 0);
+    let changed = outcome.stacks.iter().filter(|stack| stack.live_change != 0 || stack.peak_change != 0);
     let rows: Vec<Vec<Cell>> = changed
         .take(ROWS)
         .map(|stack| {
@@ -68,6 +80,9 @@ fn stacks(outcome: &CompareOutcome) -> Option<TableFigure> {
                 Cell::bytes(stack.live_bytes),
                 Cell::bytes(stack.base_bytes),
                 Cell::bytes(stack.live_change),
+                Cell::bytes(stack.peak_bytes),
+                Cell::bytes(stack.base_peak),
+                Cell::bytes(stack.peak_change),
                 Cell::count(stack.live_count),
                 Cell::count(stack.base_count),
             ]
@@ -81,6 +96,9 @@ fn stacks(outcome: &CompareOutcome) -> Option<TableFigure> {
                 ("place", "位置"),
                 ("a", "a"),
                 ("b", "b"),
+                ("change", "变化"),
+                ("peak a", "a 峰值"),
+                ("peak b", "b 峰值"),
                 ("change", "变化"),
                 ("blocks in a", "a 块数"),
                 ("blocks in b", "b 块数"),

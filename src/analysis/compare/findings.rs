@@ -11,7 +11,9 @@ use crate::quantity;
 pub(super) fn all(outcome: &CompareOutcome) -> Vec<Finding> {
     let mut findings: Vec<Finding> = Vec::new();
     for device_index in outcome.device_indexes().into_iter().filter(|index| *index >= 0) {
-        findings.extend(growth(outcome, device_index));
+        let allocated = outcome.counter(device_index, "allocated");
+        findings.extend(allocated.and_then(|row| at_the_end(outcome, row)));
+        findings.extend(allocated.and_then(|row| at_the_peak(outcome, row)));
         findings.extend(stack(outcome, device_index));
     }
     findings.extend(settings(outcome));
@@ -22,33 +24,42 @@ pub(super) fn all(outcome: &CompareOutcome) -> Vec<Finding> {
     findings
 }
 
-fn ratio(change: &CounterChange) -> Option<f64> {
-    share(change.change?, change.base_value?)
+fn at_the_end(outcome: &CompareOutcome, allocated: &CounterChange) -> Option<Finding> {
+    let (now, before) = (allocated.value?, allocated.base_value?);
+    let what = Text::new("allocated memory", "已分配内存");
+    growth(outcome, allocated.device_index, "compare/allocated", &what, now, before)
 }
 
-/// Growth of what is allocated at the end.
-fn growth(outcome: &CompareOutcome, device_index: i64) -> Option<Finding> {
-    let allocated = outcome.counter(device_index, "allocated")?;
-    let change = allocated.change?;
-    let ratio = ratio(allocated);
+fn at_the_peak(outcome: &CompareOutcome, allocated: &CounterChange) -> Option<Finding> {
+    let (now, before) = (allocated.peak?, allocated.base_peak?);
+    let what = Text::new("the peak of allocated memory", "已分配内存的峰值");
+    growth(outcome, allocated.device_index, "compare/peak", &what, now, before)
+}
+
+fn growth(
+    outcome: &CompareOutcome,
+    device_index: i64,
+    rule: &'static str,
+    what: &Text,
+    now: i64,
+    before: i64,
+) -> Option<Finding> {
+    let ratio = share(now - before, before);
     let thresholds = &outcome.thresholds;
     let severity = judge(ratio, thresholds.compare_warning, thresholds.compare_critical)?;
-    let (before, now) = (
-        quantity::bytes(allocated.base_value.unwrap_or_default()),
-        quantity::bytes(allocated.value.unwrap_or_default()),
-    );
-    let (size, part) = (quantity::bytes(change), quantity::ratio(ratio));
+    let (size, part) = (quantity::bytes(now - before), quantity::ratio(ratio));
+    let (old, new) = (quantity::bytes(before), quantity::bytes(now));
     Some(Finding {
-        rule: "compare/allocated",
+        rule,
         severity,
         subject: Subject::Device(device_index),
         message: Text::new(
-            format!("allocated memory grew by {size} ({part}), from {before} to {now}"),
-            format!("已分配内存增长 {size}（{part}），从 {before} 到 {now}"),
+            format!("{} grew by {size} ({part}), from {old} to {new}", what.get(Lang::En)),
+            format!("{}增长 {size}（{part}），从 {old} 到 {new}", what.get(Lang::Zh)),
         ),
         evidence: vec![
-            ("allocated", Quantity::Bytes(allocated.value)),
-            ("base_allocated", Quantity::Bytes(allocated.base_value)),
+            ("bytes", bytes(now)),
+            ("base_bytes", bytes(before)),
             ("growth_ratio", Quantity::Ratio(ratio)),
         ],
     })

@@ -8,13 +8,15 @@ mod settings;
 
 use serde_json::{Map, Value, json};
 
+use super::chart::{Chart, ChartFigure, Counter, Overlay};
 use super::facts::SnapshotFacts;
 use super::frames::frames;
-use super::language::Lang;
+use super::language::{Lang, Text};
 use super::outcome::{Figure, Finding, Outcome};
+use super::peak::{COUNTERS, Point};
 use super::thresholds::Thresholds;
 use super::{Analysis, Scope};
-use crate::engine::{BASE, Engine, row};
+use crate::engine::{BASE, Engine, Row as _, row};
 use crate::error::Result;
 use crate::quantity;
 
@@ -33,6 +35,16 @@ row! {
         base_value: Option<i64>,
         /// The difference.
         change: Option<i64>,
+        /// Highest in this snapshot's window.
+        peak: Option<i64>,
+        /// Highest in the other's.
+        base_peak: Option<i64>,
+        /// The difference.
+        peak_change: Option<i64>,
+        /// Event that reached it.
+        peak_index: Option<i64>,
+        /// Event that reached it in the other.
+        base_index: Option<i64>,
     }
 }
 
@@ -55,6 +67,12 @@ row! {
         live_count: i64,
         /// Blocks in the other.
         base_count: i64,
+        /// Bytes held at the peak of this snapshot.
+        peak_bytes: i64,
+        /// Bytes held at the peak of the other.
+        base_peak: i64,
+        /// The difference.
+        peak_change: i64,
         /// Frames as JSON.
         frames_json: Option<String>,
     }
@@ -102,6 +120,32 @@ row! {
     }
 }
 
+row! {
+    /// A step of both recordings on one axis.
+    pub struct TimelineStep from "timeline_compare" {
+        /// Device number in the snapshots.
+        device_index: i64,
+        /// Share of the events at its end.
+        position: f64,
+        /// Last event of it in this snapshot.
+        trace_index: Option<i64>,
+        /// Bytes held from the driver.
+        reserved: Option<i64>,
+        /// Bytes in allocated blocks.
+        allocated: Option<i64>,
+        /// Bytes in allocated and pending-free blocks.
+        active: Option<i64>,
+        /// Last event of it in the other.
+        base_trace_index: Option<i64>,
+        /// Bytes held from the driver there.
+        base_reserved: Option<i64>,
+        /// Bytes in allocated blocks there.
+        base_allocated: Option<i64>,
+        /// Bytes in allocated and pending-free blocks there.
+        base_active: Option<i64>,
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub struct Compare;
@@ -112,7 +156,7 @@ impl Analysis for Compare {
     }
 
     fn relations(&self) -> &'static [&'static str] {
-        &["stack_compare", "device_compare", "segment_compare", "settings_compare"]
+        &["stack_compare", "device_compare", "segment_compare", "settings_compare", "timeline_compare"]
     }
 
     fn needs_base(&self) -> bool {
@@ -127,10 +171,32 @@ impl Analysis for Compare {
             counters: scope.rows(engine)?,
             stacks: scope.rows(engine)?,
             segments: scope.rows(engine)?,
+            timeline: scope.rows(engine)?,
             settings: differences(&facts),
             thresholds: thresholds.clone(),
         }))
     }
+}
+
+/// Allocated memory of a device in both snapshots; none where one of them has no history.
+fn overlay(engine: &Engine, device_index: i64, names: [String; 2]) -> Result<Option<ChartFigure>> {
+    let params = [("device", device_index.into())];
+    let a: Vec<Point> = engine.relation(Point::RELATION, &params)?.read()?;
+    let b: Vec<Point> = engine.relation(&format!("{BASE}.{}", Point::RELATION), &params)?.read()?;
+    if a.is_empty() || b.is_empty() {
+        return Ok(None);
+    }
+    let levels = |points: &[Point]| points.iter().map(Point::level).collect();
+    let chart = Overlay { counter: Counter::Allocated, names, a: levels(&a), b: levels(&b) };
+    Ok(Some(ChartFigure {
+        name: "compare",
+        device: Some(device_index),
+        title: Text::new(
+            "Allocated memory of both over their recordings",
+            "两份快照的已分配内存随记录进度的变化",
+        ),
+        chart: Chart::Overlay(chart),
+    }))
 }
 
 /// Both snapshots and what differs.
@@ -141,6 +207,7 @@ struct CompareOutcome {
     counters: Vec<CounterChange>,
     stacks: Vec<StackChange>,
     segments: Vec<SegmentChange>,
+    timeline: Vec<TimelineStep>,
     settings: Vec<Difference>,
     thresholds: Thresholds,
 }
@@ -158,20 +225,52 @@ impl CompareOutcome {
     }
 
     fn device_json(&self, device_index: i64) -> Value {
+        let own = || self.counters.iter().filter(|row| row.device_index == device_index);
         let mut json = Map::new();
         json.insert("device_index".to_owned(), json!(device_index));
-        for row in self.counters.iter().filter(|row| row.device_index == device_index) {
-            json.insert(
-                row.counter.clone(),
-                json!({"a": row.value, "b": row.base_value, "delta": row.change}),
-            );
+        for row in own() {
+            json.insert(row.counter.clone(), pair(row.value, row.base_value, row.change));
         }
+        let peaks = own().filter(|row| COUNTERS.contains(&row.counter.as_str())).map(|row| {
+            let mut peak = pair(row.peak, row.base_peak, row.peak_change);
+            if let Some(peak) = peak.as_object_mut() {
+                peak.insert("a_trace_index".to_owned(), json!(row.peak_index));
+                peak.insert("b_trace_index".to_owned(), json!(row.base_index));
+            }
+            (row.counter.clone(), peak)
+        });
+        json.insert("peaks".to_owned(), Value::Object(peaks.collect()));
+        let timeline = self.timeline.iter().filter(|step| step.device_index == device_index);
+        json.insert("timeline".to_owned(), timeline.map(step_json).collect());
         Value::Object(json)
     }
 
     fn segments_json(&self, change: &str) -> Vec<Value> {
         self.segments.iter().filter(|segment| segment.change == change).map(segment_json).collect()
     }
+}
+
+/// A value of both snapshots and its change.
+fn pair(a: Option<i64>, b: Option<i64>, delta: Option<i64>) -> Value {
+    json!({"a": a, "b": b, "delta": delta})
+}
+
+fn step_json(step: &TimelineStep) -> Value {
+    json!({
+        "position": step.position,
+        "a": {
+            "trace_index": step.trace_index,
+            "reserved": step.reserved,
+            "allocated": step.allocated,
+            "active": step.active,
+        },
+        "b": {
+            "trace_index": step.base_trace_index,
+            "reserved": step.base_reserved,
+            "allocated": step.base_allocated,
+            "active": step.base_active,
+        },
+    })
 }
 
 fn segment_json(segment: &SegmentChange) -> Value {
@@ -190,6 +289,7 @@ fn stack_json(stack: &StackChange) -> Value {
         "stack_id": stack.stack_id,
         "base_stack_id": stack.base_stack_id,
         "live_bytes": {"a": stack.live_bytes, "b": stack.base_bytes, "delta": stack.live_change},
+        "peak_bytes": {"a": stack.peak_bytes, "b": stack.base_peak, "delta": stack.peak_change},
         "live_count": {"a": stack.live_count, "b": stack.base_count, "delta": stack.live_count - stack.base_count},
         "frames": frames(stack.frames_json.as_deref()),
     })
@@ -221,5 +321,16 @@ impl Outcome for CompareOutcome {
 
     fn figures(&self) -> Vec<Figure> {
         figures::all(self)
+    }
+
+    fn charts(&self, engine: &Engine) -> Result<Vec<ChartFigure>> {
+        let name = |facts: &Option<SnapshotFacts>| {
+            facts.as_ref().map_or_else(String::new, |facts| facts.source_name().to_owned())
+        };
+        let mut charts = Vec::new();
+        for device in self.device_indexes().into_iter().filter(|index| *index >= 0) {
+            charts.extend(overlay(engine, device, [name(&self.a), name(&self.b)])?);
+        }
+        Ok(charts)
     }
 }

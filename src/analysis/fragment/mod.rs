@@ -8,6 +8,7 @@ mod findings;
 
 use serde_json::{Value, json};
 
+use super::chart::{self, ChartFigure};
 use super::language::Lang;
 use super::outcome::{Figure, Finding, Outcome};
 use super::thresholds::Thresholds;
@@ -280,5 +281,13 @@ impl Outcome for FragmentOutcome {
 
     fn figures(&self) -> Vec<Figure> {
         figures::all(self)
+    }
+
+    fn charts(&self, engine: &Engine) -> Result<Vec<ChartFigure>> {
+        let mut charts = Vec::new();
+        for device in self.devices() {
+            charts.extend(chart::layout(engine, device, self.thresholds.segment_low_use)?);
+        }
+        Ok(charts)
     }
 }

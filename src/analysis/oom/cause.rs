@@ -115,10 +115,12 @@ impl State {
             let lacking = requested - self.largest_free_block.unwrap_or_default();
             return up_to(lacking.max(1), page);
         }
-        match requested {
-            ..=MIB => 2 * MIB,
-            ..10_485_760 => 20 * MIB,
-            large => up_to(large, 2 * MIB),
+        if requested <= MIB {
+            2 * MIB
+        } else if requested < 10 * MIB {
+            20 * MIB
+        } else {
+            up_to(requested, 2 * MIB)
         }
     }
 }
@@ -167,7 +169,9 @@ impl Cause {
         if free >= requested || free > 0 && free + driver >= state.needed(requested) {
             return Self::Fragmentation;
         }
-        if free + driver + state.private_free_bytes.unwrap_or_default() >= requested {
+        let private = state.private_free_bytes.unwrap_or_default();
+        let with_private = free + private;
+        if private > 0 && (with_private >= requested || with_private + driver >= state.needed(requested)) {
             return Self::PrivatePools;
         }
         let outside = state.workspace_bytes.max(state.outside_pool_bytes.unwrap_or_default());

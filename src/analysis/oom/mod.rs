@@ -7,9 +7,11 @@ mod advice;
 mod cause;
 mod figures;
 mod findings;
+mod sequence;
 
 use serde_json::{Value, json};
 
+use super::chart::ChartFigure;
 use super::facts::SnapshotFacts;
 use super::fragment::DeviceFragmentation;
 use super::frames::{frames, place};
@@ -66,6 +68,16 @@ row! {
         stack_id: Option<i64>,
         /// Its frames as JSON.
         frames_json: Option<String>,
+    }
+}
+
+row! {
+    /// An out-of-memory event, and nothing about its device.
+    pub struct OomEvent from "_oom_events" {
+        /// Row of table `devices`.
+        device_id: i64,
+        /// Position in the device's history.
+        trace_index: i64,
     }
 }
 
@@ -156,7 +168,9 @@ impl Analysis for Oom {
 
     fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope<'_>) -> Result<Box<dyn Outcome>> {
         let setup = Setup::read(engine, scope)?;
-        let contexts: Vec<OomContext> = scope.rows(engine)?;
+        // Laying the pool out at every failure is much work to plan, also where there is none, as in most snapshots.
+        let failed = !scope.rows::<OomEvent>(engine)?.is_empty();
+        let contexts: Vec<OomContext> = if failed { scope.rows(engine)? } else { Vec::new() };
         let events = if contexts.is_empty() {
             unrecorded(engine, &setup, scope)?
         } else {
@@ -363,5 +377,9 @@ impl Outcome for OomOutcome {
 
     fn figures(&self) -> Vec<Figure> {
         figures::all(self)
+    }
+
+    fn charts(&self, _engine: &Engine) -> Result<Vec<ChartFigure>> {
+        Ok(sequence::charts(&self.events))
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! Everything is measured in SQL; here the curve is thinned to what can be drawn, and limits of the answer are said.
 
+mod charts;
 mod words;
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+use super::chart::{ChartFigure, Level};
 use super::devices::Device;
 use super::downsample::extremes;
 use super::facts::ImportNote;
@@ -201,6 +203,10 @@ impl Outcome for PeakOutcome {
     fn figures(&self) -> Vec<Figure> {
         words::figures(&self.devices, &self.host)
     }
+
+    fn charts(&self, engine: &Engine) -> Result<Vec<ChartFigure>> {
+        charts::all(engine, &self.devices)
+    }
 }
 
 impl DevicePeak {
@@ -287,6 +293,15 @@ impl Contributor {
 }
 
 impl Point {
+    /// The counters that charts show.
+    pub(super) fn level(&self) -> Level {
+        Level {
+            trace_index: self.trace_index,
+            time_us: self.time_us,
+            bytes: [self.reserved, self.active, self.allocated],
+        }
+    }
+
     fn json(&self) -> Value {
         json!({
             "trace_index": self.trace_index,

@@ -57,7 +57,7 @@ impl<'a> Session<'a> {
     }
 
     /// Reads and answers until the user leaves.
-    pub(super) fn run(mut self, title: &str) -> Result<()> {
+    pub(super) fn run(mut self, title: &str, interrupt: &Interrupt) -> Result<()> {
         let mut editor = self.editor().map_err(terminal_error)?;
         let history = history_file();
         if let Some(file) = &history {
@@ -65,7 +65,6 @@ impl<'a> Session<'a> {
             let _missing = editor.load_history(file);
         }
         say(&format!("npusnap {}: {title}\n\\h for help, \\q to leave\n", env!("CARGO_PKG_VERSION")))?;
-        let interrupt = Interrupt::listen()?;
         loop {
             let armed = interrupt.arm();
             let text = match editor.readline(PROMPT) {

@@ -1,23 +1,5 @@
 use super::*;
-
-/// Keeps nothing: every container stays a node.
-struct Idle;
-
-impl Sink for Idle {
-    type Error = PickleError;
-
-    fn dict(&mut self, _: &mut State, _: usize, _: &[Value]) -> Result<Option<Value>, PickleError> {
-        Ok(None)
-    }
-
-    fn list(&mut self, _: &mut State, _: &[Value]) -> Result<Option<Value>, PickleError> {
-        Ok(None)
-    }
-
-    fn reopen(&self, _: Value) -> Option<Vec<Value>> {
-        None
-    }
-}
+use crate::pickle::tests::KeepAll;
 
 /// Hands out one byte at a time, so that every token crosses the end of the window.
 struct Drip<'a>(&'a [u8]);
@@ -31,7 +13,7 @@ impl Read for Drip<'_> {
 
 fn items(json: &[u8]) -> Result<(State, Vec<Value>), PickleError> {
     let mut machine = JsonMachine::new(Drip(json), None, Limits::default());
-    let end = machine.run(&mut Idle)?;
+    let end = machine.run(&mut KeepAll)?;
     let items = match end.root {
         Value::Node(node) => machine.state.tree().get(node).unwrap().1.to_vec(),
         Value::EmptyList | Value::EmptyDict { .. } => Vec::new(),
@@ -120,5 +102,5 @@ fn depth_is_limited() {
 #[test]
 fn what_stands_behind_the_document_is_counted() {
     let mut machine = JsonMachine::new(b"[] \n x\0".as_slice(), None, Limits::default());
-    assert_eq!(machine.run(&mut Idle).unwrap().trailing, 1);
+    assert_eq!(machine.run(&mut KeepAll).unwrap().trailing, 1);
 }

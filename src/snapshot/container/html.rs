@@ -3,7 +3,7 @@
 
 use std::io::{self, BufRead, Read};
 
-use super::{Form, Kind};
+use super::{Form, Kind, NOTHING_INSIDE};
 
 /// Characters of a literal that are decoded to see what it is: a whole number of base64 groups. The shortest snapshot
 /// there is has more.
@@ -102,7 +102,8 @@ impl<R: BufRead> Embedded<R> {
         loop {
             let chunk = page.fill_buf()?;
             if chunk.is_empty() {
-                return Err(damaged(
+                return Err(io::Error::new(
+                    NOTHING_INSIDE,
                     "there is no snapshot in the page; those that `_memory_viz.py trace_plot` and `segment_plot` \
                      write have one, as base64",
                 ));

@@ -110,12 +110,15 @@ pub(super) fn open<'a>(input: impl Read + 'a) -> io::Result<Opened<'a>> {
 
 fn with(mut layers: Vec<&'static str>, layer: &'static str) -> io::Result<Vec<&'static str>> {
     if layers.len() >= MOST_LAYERS {
-        let reason = io::Error::other(format!("the file is wrapped more than {MOST_LAYERS} times"));
-        return Err(Damage::in_layer(layer, reason));
+        let reason = format!("the file is wrapped more than {MOST_LAYERS} times");
+        return Err(Damage::in_layer(layer, io::Error::new(NOTHING_INSIDE, reason)));
     }
     layers.push(layer);
     Ok(layers)
 }
+
+/// The kind of error of a layer that is whole and holds no snapshot.
+const NOTHING_INSIDE: io::ErrorKind = io::ErrorKind::NotFound;
 
 /// What a layer's decoder could not read.
 #[derive(Debug)]
@@ -152,6 +155,9 @@ impl std::error::Error for Damage {}
 /// The kind of error that damage to a layer is; what the system says stays what it is.
 pub(super) fn explained(error: io::Error) -> PickleErrorKind {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<Damage>()) {
+        Some(Damage { reason, .. }) if error.kind() == NOTHING_INSIDE => {
+            PickleErrorKind::NothingInside(reason.clone())
+        }
         Some(Damage { layer, reason }) => {
             PickleErrorKind::Container { container: layer, reason: reason.clone() }
         }

@@ -35,6 +35,34 @@ fn the_fast_way_takes_what_both_writers_write() {
     }
 }
 
+/// A list of events whose entries are these bytes, in a snapshot.
+fn snapshot_of(entries: &[u8]) -> Vec<u8> {
+    let head = [b"\x80\x02}(", word("segments").as_slice(), b"]", &word("device_traces"), b"](]("].concat();
+    [&head, entries, b"eeu."].concat()
+}
+
+fn word(text: &str) -> Vec<u8> {
+    [b"X", u32::try_from(text.len()).unwrap().to_le_bytes().as_slice(), text.as_bytes()].concat()
+}
+
+/// Keys and values of an event.
+fn items() -> Vec<u8> {
+    let pairs: [(&str, &[u8]); 4] =
+        [("action", &word("alloc")), ("addr", b"K\x01"), ("size", b"K\x01"), ("stream", b"K\x00")];
+    pairs.iter().flat_map(|(key, value)| [word(key).as_slice(), value].concat()).collect()
+}
+
+#[test]
+fn an_event_that_goes_on_after_it_was_read_is_refused_alike() {
+    let entry = |index: u8| [b"}q", [index].as_slice(), b"(", &items(), b"u"].concat();
+    let more = |tail: &[u8]| [b"(", word("size").as_slice(), b"K\x02", tail].concat();
+    assert_eq!(read(&snapshot_of(&[entry(0), entry(1)].concat())).unwrap().summary.events, 2);
+    for tail in [&b"u"[..], b"e", b"q\x02u"] {
+        let error = read(&snapshot_of(&[entry(0), entry(1), more(tail)].concat())).unwrap_err();
+        assert!(error.hint().unwrap().contains("no PyTorch writes this"), "{error:?}");
+    }
+}
+
 /// What an event has under a key; now and then something odd.
 fn value(key: &'static str) -> BoxedStrategy<Option<Py>> {
     let number = prop_oneof![

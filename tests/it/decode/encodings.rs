@@ -198,6 +198,24 @@ fn addresses_from_two_to_the_63_keep_their_bits() {
 }
 
 #[test]
+fn sizes_that_no_device_has_are_counted_where_they_stand() {
+    let most = 1_i128 << 48;
+    let events = [most - 1, most, i128::from(i64::MAX)].map(|size| npu_event("alloc", 1, size));
+    let segment = |sizes: &[(i128, &str)]| segment(0, BASE, sizes, &list([]));
+    let segments = [
+        segment(&[(most - 1, "inactive")]),
+        // Two blocks, and the segment they add up to.
+        segment(&[(most, "inactive"), (most, "active_allocated")]),
+    ];
+    let rows = same_rows(&snapshot(segments, [events.to_vec()]));
+    assert_eq!(rows.stat("implausible_sizes"), Some(2 + 3));
+    assert_eq!(
+        same_rows(&snapshot([], [vec![npu_event("alloc", 1, most - 1)]])).stat("implausible_sizes"),
+        None
+    );
+}
+
+#[test]
 fn strings_of_every_length_are_read() {
     let names: Vec<String> = [0, 1, 255, 256, 65_535, 70_000].map(|length| "x".repeat(length)).to_vec();
     let events = names

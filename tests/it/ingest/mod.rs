@@ -1,10 +1,11 @@
 //! `npusnap ingest` as users run it: where results go, what stands in the way, and what an interruption leaves.
 
+mod abrupt;
 mod handmade;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -239,108 +240,6 @@ fn a_link_stays_a_link() {
     assert!(dir.path().join("a.npusnap").is_symlink() && dir.path().join("a.db").is_symlink());
     assert_eq!(events(&disk.path().join("a.db")), 10);
     assert!(disk.path().join("a.npusnap/traces.parquet").exists());
-}
-
-#[test]
-fn a_folder_that_cannot_be_written_is_an_error() {
-    let (dir, source) = folder(1);
-    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o555)).unwrap();
-    let writable = fs::write(dir.path().join("probe"), "").is_ok();
-    if writable {
-        eprintln!("SKIPPED: permissions do not bind this user");
-    } else {
-        fails(&ingest(&[&source]), "cannot create a folder for the result");
-    }
-    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
-}
-
-#[test]
-fn running_out_of_space_leaves_the_old_result() {
-    let (dir, source) = folder(50);
-    succeeds(&ingest(&[&source]));
-    let store = bytes(&dir.path().join("a.npusnap"));
-    fs::write(&source, snapshot(6_000)).unwrap();
-    // A limit on the size of files fails in the same place as a disk without space, and needs no privilege.
-    for blocks in [1, 8, 64, 512] {
-        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" ingest \"$1\"");
-        let output = Command::new("sh")
-            .args(["-c", &script, env!("CARGO_BIN_EXE_npusnap")])
-            .arg(&source)
-            .output()
-            .unwrap();
-        fails(&output, "caused by");
-        assert!(stderr(&output).contains("/a.") && !stderr(&output).contains(".tmp-"), "{}", stderr(&output));
-        assert!(bytes(&dir.path().join("a.npusnap")) == store);
-        assert_eq!(events(&dir.path().join("a.db")), 50);
-        assert_eq!(names(dir.path()), ["a.db", "a.npusnap", "a.pickle"]);
-    }
-}
-
-#[test]
-fn a_kill_at_any_moment_leaves_whole_results() {
-    let (dir, source) = folder(300);
-    succeeds(&ingest(&[&source]));
-    let (store, database) = (dir.path().join("a.npusnap"), dir.path().join("a.db"));
-    let (small, large) = (300, 10_000);
-    let old = bytes(&store);
-    fs::write(&source, snapshot(large)).unwrap();
-    let begin = Instant::now();
-    succeeds(&ingest(&[&source, Path::new("-o"), &dir.path().join("other")]));
-    let whole = begin.elapsed();
-    let new = bytes(&dir.path().join("other/a.npusnap"));
-    fs::remove_dir_all(dir.path().join("other")).unwrap();
-
-    let (mut killed, mut random) = (0, 0x2545_f491_u64);
-    for _ in 0..25 {
-        // Each round starts from the small result again.
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let share = f64::from(u32::try_from(random >> 32).unwrap()) / f64::from(u32::MAX);
-        let mut child =
-            npusnap().arg("ingest").arg(&source).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        thread::sleep(whole.mul_f64(share * 1.1));
-        child.kill().unwrap();
-        killed += usize::from(!child.wait().unwrap().success());
-
-        let found: BTreeMap<String, Vec<u8>> =
-            bytes(&store).into_iter().filter(|(name, _)| name != "source.json").collect();
-        let is_old =
-            old.iter().all(|(name, content)| name == "source.json" || found.get(name) == Some(content));
-        assert!(is_old || found == new, "the folder is neither the old nor the new result");
-        assert!([small, large].contains(&events(&database)));
-        if !is_old {
-            fs::write(&source, snapshot(small)).unwrap();
-            succeeds(&ingest(&[&source]));
-            fs::write(&source, snapshot(large)).unwrap();
-        }
-    }
-    assert!(killed >= 5, "only {killed} of the runs were killed before their end");
-    succeeds(&ingest(&[&source]));
-    assert_eq!(names(dir.path()), ["a.db", "a.npusnap", "a.pickle"], "leftovers of killed runs");
-}
-
-#[test]
-fn runs_for_the_same_target_all_succeed_and_one_result_stands() {
-    let (dir, source) = folder(2000);
-    for _ in 0..3 {
-        let children: Vec<_> = (0..6)
-            .map(|_| {
-                npusnap()
-                    .arg("ingest")
-                    .arg(&source)
-                    .stdout(Stdio::null())
-                    .stderr(Stdio::piped())
-                    .spawn()
-                    .unwrap()
-            })
-            .collect();
-        for child in children {
-            succeeds(&child.wait_with_output().unwrap());
-        }
-        assert_eq!(names(dir.path()), ["a.db", "a.npusnap", "a.pickle"]);
-        assert_eq!(names(&dir.path().join("a.npusnap")).len(), TABLES.len() + 1);
-        assert_eq!(events(&dir.path().join("a.db")), 2000);
-        assert!(Store::open(&dir.path().join("a.npusnap")).is_ok());
-    }
 }
 
 /// Inode of the store's folder: another one after every ingest.

@@ -9,26 +9,36 @@ fn a_query_can_only_read() {
     let csv = place.path().join("in.csv");
     fs::write(&csv, "a\n1\n").unwrap();
     let (out, csv) = (out.display(), csv.display());
-    for statement in [
-        "DROP TABLE traces".to_owned(),
-        "DELETE FROM traces".to_owned(),
-        "UPDATE traces SET size = 0".to_owned(),
-        "INSERT INTO devices VALUES (9, 9, 'x')".to_owned(),
-        "CREATE TABLE t AS SELECT 1".to_owned(),
-        "CREATE VIEW v AS SELECT 1".to_owned(),
-        format!("CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '{csv}'"),
-        format!("COPY (SELECT 1) TO '{out}'"),
-        format!("EXPLAIN COPY (SELECT 1) TO '{out}'"),
-        format!("EXPLAIN ANALYZE COPY (SELECT 1) TO '{out}'"),
-        "EXPLAIN ANALYZE CREATE TABLE t AS SELECT 1".to_owned(),
-        "SET datafusion.execution.batch_size = 1".to_owned(),
-        "PREPARE p AS SELECT 1".to_owned(),
-        "SELECT 1; SELECT 2".to_owned(),
-        format!("SELECT * FROM '{csv}'"),
-        format!("SELECT * FROM \"{csv}\""),
-        String::new(),
+    for (statement, kind) in [
+        ("DROP TABLE traces", "DROP"),
+        ("DELETE FROM traces", "DELETE"),
+        ("UPDATE traces SET size = 0", "UPDATE"),
+        ("INSERT INTO devices VALUES (9, 9, 'x')", "INSERT"),
+        ("WITH a AS (SELECT 1) INSERT INTO devices SELECT 1 FROM a", "INSERT"),
+        ("CREATE TABLE t AS SELECT 1", "CREATE"),
+        ("create view v AS SELECT 1", "CREATE"),
+        ("SELECT 1 INTO t", "what it does"),
+        (&format!("CREATE EXTERNAL TABLE t STORED AS CSV LOCATION '{csv}'"), "CREATE"),
+        (&format!("COPY (SELECT 1) TO '{out}'"), "COPY"),
+        (&format!("EXPLAIN COPY (SELECT 1) TO '{out}'"), "COPY"),
+        (&format!("EXPLAIN ANALYZE COPY (SELECT 1) TO '{out}'"), "COPY"),
+        ("EXPLAIN ANALYZE CREATE TABLE t AS SELECT 1", "CREATE"),
+        ("SET datafusion.execution.batch_size = 1", "SET"),
+        ("RESET datafusion.execution.batch_size", "RESET"),
+        ("PREPARE p AS SELECT 1", "PREPARE"),
+        ("BEGIN", "BEGIN"),
     ] {
-        let message = refused(sql(&dir, &[&statement]));
+        let message = refused(sql(&dir, &[statement]));
+        let expected = format!(
+            "error: npusnap only reads: {kind} is not allowed\n\n\
+             hint: a query begins with SELECT, WITH, EXPLAIN, SHOW or DESCRIBE\n"
+        );
+        assert_eq!(message, expected, "{statement}");
+    }
+    for statement in
+        ["SELECT 1; SELECT 2", &format!("SELECT * FROM '{csv}'"), &format!("SELECT * FROM \"{csv}\""), ""]
+    {
+        let message = refused(sql(&dir, &[statement]));
         assert!(message.starts_with("error: "), "{statement}: {message}");
     }
     assert!(!place.path().join("out.csv").exists());
@@ -140,4 +150,73 @@ fn parameters_have_the_values_that_the_command_line_gives() {
         let said = refused(sql(&dir, &["SELECT 1", "--param", param]));
         assert!(said.contains("--param <NAME=VALUE>"), "{said}");
     }
+}
+
+#[test]
+fn a_macro_takes_its_arguments_by_name_too() {
+    let (_place, dir) = store(ROWS);
+    let rows = |call: &str| done(sql(&dir, &[&format!("SELECT block_count FROM {call}"), "--format", "csv"]));
+    for call in [
+        "top_allocations(limit => 1)",
+        "top_allocations(device => 0)",
+        "top_allocations(device => 0, limit => 1)",
+        "top_allocations(1, device => 0)",
+        "Top_Allocations(LIMIT => 1, device => NULL)",
+    ] {
+        assert_eq!(rows(call), "block_count\n1\n", "{call}");
+    }
+    assert_eq!(rows("top_allocations(device => 1)"), "block_count\n");
+    assert_eq!(rows("top_allocations(limit => 0)"), "block_count\n");
+    let parameter =
+        ["SELECT block_count FROM top_allocations(limit => $n)", "--param", "n=0", "--format", "csv"];
+    assert_eq!(done(sql(&dir, &parameter)), "block_count\n");
+    for (call, reason) in [
+        ("top_allocations(most => 1)", "has no parameter `most`"),
+        ("top_allocations(1, limit => 2)", "a parameter has two values"),
+        ("top_allocations(limit => 1, 2)", "an argument without a name stands behind one that has one"),
+        ("top_allocations(1, NULL, 3, limit => 2)", "takes at most 2 arguments"),
+    ] {
+        let said = refused(sql(&dir, &[&format!("SELECT 1 FROM {call}")]));
+        let signature = "top_allocations(limit BIGINT = 10, device BIGINT = NULL)";
+        assert_eq!(said, format!("error: `{signature}`: {reason}\n"), "{call}");
+    }
+    let said = refused(sql(&dir, &["SELECT 1 FROM generate_series(start => 1)"]));
+    assert_eq!(said, "error: `generate_series` takes its arguments in order, without names\n");
+}
+
+#[test]
+fn a_query_may_begin_with_a_comment() {
+    let (_place, dir) = store(ROWS);
+    for query in
+        ["-- how many\nSELECT 3 AS n", "--how many, as in a=b\n SELECT 3 AS n", "-- a\n-- b\nSELECT 3 AS n"]
+    {
+        assert_eq!(done(sql(&dir, &[query, "--format", "csv"])), "n\n3\n", "{query}");
+        assert_eq!(done(sql(&dir, &["--format", "csv", query])), "n\n3\n", "{query}");
+    }
+    let place = refused(sql(&dir, &["-- a\nSELECT x"]));
+    assert!(place.contains("at line 2, column 8:\n    SELECT x\n"), "{place}");
+    let typo = refused(sql(&dir, &["SELECT 1", "--fromat", "csv"]));
+    assert!(typo.contains("unexpected argument '--fromat'"), "{typo}");
+}
+
+#[test]
+fn a_damaged_file_is_named() {
+    let (_place, dir) = store(ROWS);
+    let blocks = dir.join("blocks.parquet");
+    let whole = fs::read(&blocks).unwrap();
+    let half = whole[..whole.len() / 2].to_vec();
+    let mut zeroed = whole.clone();
+    zeroed[4..whole.len() / 2].fill(0);
+    for bytes in [half, zeroed, Vec::new()] {
+        fs::write(&blocks, bytes).unwrap();
+        let expected = format!("error: `{}`: cannot read the Parquet file\n  caused by: ", blocks.display());
+        for output in
+            [sql(&dir, &["SELECT * FROM blocks"]), npusnap(&["analyze"]).arg(&dir).output().unwrap()]
+        {
+            let said = refused(output);
+            assert!(said.starts_with(&expected) && said.contains("\nhint: the file is damaged: "), "{said}");
+        }
+    }
+    fs::write(&blocks, whole).unwrap();
+    assert_eq!(done(sql(&dir, &["SELECT COUNT(*) AS n FROM blocks", "--format", "csv"])), "n\n2\n");
 }

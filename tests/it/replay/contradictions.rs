@@ -86,3 +86,44 @@ fn where_one_of_the_free_events_is_never_recorded_the_other_stands_for_both() {
         );
     }
 }
+
+#[test]
+fn an_alloc_on_a_live_address_ends_what_was_there() {
+    let rows = history(&[("alloc", 0, 500), ("alloc", 512, 40), ("alloc", 0, 300)])
+        .segment(
+            0,
+            &[(512, 300, "active_allocated"), (512, 40, "active_allocated"), (2 * MIB - 1024, 0, "inactive")],
+        )
+        .rows();
+    assert_eq!(
+        lives(&rows),
+        [
+            (0, 500, (512, true), [Some(0), Some(2), Some(2)], "window", "freed"),
+            (512, 40, (512, true), [Some(1), None, None], "window", "live"),
+            (0, 300, (512, true), [Some(2), None, None], "window", "live"),
+        ]
+    );
+    assert_eq!(rows.stat("allocs_on_live_addresses"), Some(1));
+    assert_eq!(checks(&rows)[3], (Some(-500), Some(340), Some(-500), false));
+}
+
+#[test]
+fn a_free_that_was_never_completed_ends_when_its_address_is_used_again() {
+    let rows = history(&[
+        ("alloc", 0, 500),
+        ("free_requested", 0, 500),
+        ("alloc", 0, 300),
+        ("free_requested", 0, 300),
+        ("free_completed", 0, 300),
+    ])
+    .segment(0, SMALL_SEGMENT)
+    .rows();
+    assert_eq!(
+        lives(&rows),
+        [
+            (0, 500, (512, true), [Some(0), Some(1), Some(2)], "window", "freed"),
+            (0, 300, (512, true), [Some(2), Some(3), Some(4)], "window", "freed"),
+        ]
+    );
+    assert_eq!(rows.stat("frees_without_completion"), Some(1));
+}

@@ -2,8 +2,11 @@
 
 mod contradictions;
 mod lifetimes;
+mod model;
+mod order;
 mod recordings;
 mod sizes;
+mod suffix;
 mod truth;
 
 use npusnap::snapshot::Options;
@@ -86,6 +89,18 @@ impl History {
             ("frames", list([])),
             ("blocks", list(rows)),
         ]));
+        self
+    }
+
+    fn is_empty(&self) -> bool {
+        self.segments.is_empty() && self.events.is_empty()
+    }
+
+    /// The same, as `torch_npu` writes it.
+    fn npu(mut self) -> Self {
+        for event in &mut self.events {
+            *event = event.without("compile_context");
+        }
         self
     }
 

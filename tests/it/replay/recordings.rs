@@ -35,12 +35,8 @@ const RECORDINGS: &[Recording] = &[
     sound("cuda_2.6_empty", &[]),
     sound("cuda_2.6_private_pools_no_trace", &[(0, 26_189_234_176, 0)]),
     sound("cuda_2.8_oom_expandable_3gpu", &[(0, 0, 0), (1, 0, 0), (2, 0, 0)]),
-    Recording {
-        padding: None,
-        unproven: Some(2688),
-        why: "all was freed, so no block shows whether requests are padded",
-        ..sound("npu_train_all_freed", &[(0, 0, 0)])
-    },
+    // Everything was freed: the events alone show the padding.
+    Recording { padding: Some(32), ..sound("npu_train_all_freed", &[(0, 0, 0)]) },
     Recording { padding: Some(32), ..sound("npu_two_devices_expandable", &[(0, 113_246_208, 0), (1, 0, 0)]) },
 ];
 

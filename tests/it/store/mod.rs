@@ -176,7 +176,8 @@ fn columns_are_encoded_and_sorted_as_declared() {
     assert_eq!(sorting, [(1, false), (2, false)], "device_id, trace_index");
     for chunk in group.columns() {
         let name = chunk.column_path().string();
-        let delta = ["id", "trace_index", "time_us"].contains(&name.as_str());
+        let delta = ["id", "trace_index", "time_us", "device_id", "pool_id_0", "pool_id_1", "is_workspace"]
+            .contains(&name.as_str());
         assert_eq!(chunk.dictionary_page_offset().is_none(), delta, "{name}");
         let encodings: Vec<Encoding> = chunk.encodings().collect();
         assert_eq!(encodings.contains(&Encoding::DELTA_BINARY_PACKED), delta, "{name}");

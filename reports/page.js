@@ -1,0 +1,110 @@
+"use strict";
+// What charts and page share: the data, words in the language in use, numbers, and small pieces of page.
+// Strings of the snapshot reach the page as text nodes only.
+const Page = (() => {
+  const root = document.documentElement;
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const stacks = new Map(data.stacks.list.map(([id, label, frames]) => [id, { label, frames }]));
+  const language = () => (root.lang === "zh" ? 1 : 0);
+  const word = (key) => data.words[key][language()];
+  const style = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
+  const isNothing = (value) => value === null || value === undefined || value === "";
+
+  const UNITS = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+  function bytes(value) {
+    if (isNothing(value)) return "-";
+    let size = Math.abs(value);
+    let unit = 0;
+    while (size >= 1023.995 && unit < UNITS.length - 1) {
+      size /= 1024;
+      unit += 1;
+    }
+    return `${value < 0 ? "-" : ""}${unit === 0 ? size : size.toFixed(2)} ${UNITS[unit]}`;
+  }
+  // As bytes, without zeros at the end.
+  const tick = (value) => bytes(value).replace(/\.?0+ (?=[KMGTP])/, " ");
+  const count = (value) => Number(value).toLocaleString("en-US", { maximumFractionDigits: 0 });
+  const percent = (value) => `${(value * 100).toFixed(1)} %`;
+  function duration(micros) {
+    if (micros < 1000) return `${Math.round(micros)} µs`;
+    if (micros < 1e6) return `${(micros / 1000).toFixed(1)} ms`;
+    if (micros < 6e7) return `${(micros / 1e6).toFixed(2)} s`;
+    return `${Math.floor(micros / 6e7)} min ${((micros % 6e7) / 1e6).toFixed(0)} s`;
+  }
+  const clock = (micros) => new Date(micros / 1000).toISOString().replace("T", " ").replace("Z", " UTC");
+
+  function element(tag, properties = {}, ...children) {
+    const made = Object.assign(document.createElement(tag), properties);
+    made.append(...children);
+    return made;
+  }
+
+  const stackLabel = (id) => (isNothing(id) ? word("nostack") : stacks.get(id)?.label || `${word("stack")} ${id}`);
+
+  // The command that answers a query, as a shell takes it.
+  function query(text) {
+    const source = /^[\w./+=,@%-]+$/.test(data.source) ? data.source : `'${data.source.replaceAll("'", "'\\''")}'`;
+    const copy = element("button", { type: "button", className: "copy" }, word("copy"));
+    return element("div", { className: "query" }, element("code", {}, `npusnap sql ${source} "${text}"`), copy);
+  }
+
+  // What a pointer rests on: a title, rows of name, value and colour, and sentences.
+  function tip(title, rows, ...notes) {
+    const list = element("dl");
+    for (const [name, value, tone] of rows) {
+      if (isNothing(value)) continue;
+      const term = element("dt");
+      if (tone) {
+        const dot = element("i");
+        dot.style.background = tone;
+        term.append(dot);
+      }
+      term.append(name);
+      list.append(term, element("dd", {}, String(value)));
+    }
+    const sentences = notes.filter((note) => !isNothing(note)).map((note) => element("p", {}, note));
+    return element("div", {}, element("h5", {}, title), list, ...sentences);
+  }
+
+  // All frames of a call stack, in a window of its own.
+  function showStack(id) {
+    if (isNothing(id)) return;
+    const dialog = document.getElementById("stack");
+    const known = stacks.get(id);
+    const close = element("button", { type: "button" }, word("close"));
+    close.addEventListener("click", () => dialog.close());
+    const title = `${word("stack")} ${id}${known?.label ? ` · ${known.label}` : ""}`;
+    const parts = [element("header", {}, element("h2", { id: "stack-title" }, title), close)];
+    if (known?.frames) {
+      const frames = known.frames.map((place) => {
+        const [name, where, own] = data.stacks.frames[place];
+        return element("li", { className: own ? "own" : "" }, element("span", {}, name, element("small", {}, where)));
+      });
+      parts.push(element("ol", {}, ...frames));
+    } else {
+      parts.push(element("p", {}, word("more")));
+    }
+    parts.push(query(`SELECT frames_json FROM call_stacks WHERE id = ${id}`));
+    dialog.replaceChildren(...parts);
+    dialog.showModal();
+  }
+
+  // Call stacks with the bytes they held, largest first; rows are [stack, bytes].
+  function heldList(live, other) {
+    const list = element("ul");
+    for (const [stack, size] of live) {
+      const name = isNothing(stack)
+        ? element("span", {}, word("nostack"))
+        : element("button", { type: "button", className: "link" }, stackLabel(stack));
+      name.addEventListener("click", () => showStack(stack));
+      list.append(element("li", {}, element("b", {}, bytes(size)), name));
+    }
+    if (other > 0) list.append(element("li", {}, element("b", {}, bytes(other)), element("span", {}, word("others"))));
+    return list;
+  }
+
+  return {
+    root, data, language, word, style, isNothing, bytes, tick, count, percent, duration, clock,
+    element, stackLabel, query, tip, showStack, heldList,
+  };
+})();

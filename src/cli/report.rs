@@ -1,0 +1,90 @@
+//! The report of `analyze -o report.html`, and its charts as files.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use super::analyze::{Args, Mode};
+use crate::analysis::{ANALYSES, Analysis, DeviceOverview, Figure, Finding, ImportNote, Info, Lang, Scope};
+use crate::analysis::{SnapshotFacts, Thresholds};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::output::{Redaction, Sink};
+use crate::report::{PARTS, Report, Section, picture};
+
+/// What the report is made from.
+pub(super) struct Material<'a> {
+    pub(super) args: &'a Args,
+    pub(super) mode: Mode,
+    pub(super) engine: &'a Engine,
+    pub(super) thresholds: &'a Thresholds,
+    pub(super) scope: Scope<'a>,
+    pub(super) redaction: Redaction,
+}
+
+impl Material<'_> {
+    /// Writes the page and the pictures that were asked for; gives back what was found.
+    pub(super) fn write(&self, sink: &mut Sink) -> Result<Vec<Finding>> {
+        let sections = self.sections()?;
+        let info = Info::read(self.engine)?;
+        let snapshot = SnapshotFacts::read(self.engine)?;
+        let lang = Lang::from(self.args.lang);
+        let report = Report {
+            source: &self.args.source.to_string_lossy(),
+            snapshot: snapshot.as_ref(),
+            notes: &ImportNote::read(self.engine)?,
+            gaps: &info.gaps(),
+            capture: &info.advice(),
+            thresholds: self.thresholds,
+            devices: &DeviceOverview::read(self.engine, self.scope)?,
+            sections: &sections,
+            parts: &self.args.sections,
+            lang,
+            redaction: self.redaction.clone(),
+        };
+        report.write(sink).map_err(|source| sink.error(source))?;
+        Ok(report.findings().into_iter().cloned().collect())
+    }
+
+    fn sections(&self) -> Result<Vec<Section>> {
+        let has_base = self.args.reference.is_some();
+        let chosen = ANALYSES.iter().copied().filter(|analysis| match self.mode {
+            Mode::One(one) => one.name() == analysis.name(),
+            Mode::All => has_base || !analysis.needs_base(),
+        });
+        chosen.filter(|analysis| self.wants(analysis.name())).map(|analysis| self.section(analysis)).collect()
+    }
+
+    fn wants(&self, part: &str) -> bool {
+        self.args.sections.is_empty() || self.args.sections.iter().any(|wanted| wanted == part)
+    }
+
+    fn section(&self, analysis: &dyn Analysis) -> Result<Section> {
+        let outcome = analysis.run(self.engine, self.thresholds, self.scope)?;
+        let mut figures = outcome.figures();
+        let charts = outcome.charts(self.engine)?;
+        figures.extend(charts.into_iter().map(|chart| Figure::Chart(Box::new(chart))));
+        Ok(Section { mode: analysis.name(), findings: outcome.findings(), figures })
+    }
+}
+
+/// Writes every chart of the outcome as an SVG file into a folder.
+pub(super) fn pictures(material: &Material<'_>, folder: &Path, lang: Lang) -> Result<()> {
+    std::fs::create_dir_all(folder).map_err(Error::io(folder, "cannot create"))?;
+    let sources = [material.args.source.as_path()];
+    for section in material.sections()? {
+        for figure in &section.figures {
+            let Figure::Chart(chart) = figure else { continue };
+            let path = folder.join(format!("{}.svg", chart.anchor(section.mode)));
+            let mut sink = Sink::open(Some(&path), &sources)?;
+            let picture = picture(chart, lang, &material.redaction);
+            sink.write_all(picture.as_bytes()).map_err(|source| sink.error(source))?;
+            sink.finish()?;
+        }
+    }
+    Ok(())
+}
+
+/// The names that `--section` takes.
+pub(super) fn parts() -> Vec<&'static str> {
+    ANALYSES.iter().map(|analysis| analysis.name()).chain(PARTS).collect()
+}

@@ -1,0 +1,98 @@
+//! Growth of the pool: a bubble for each segment event, large and small apart, and the number of segments as steps.
+
+use serde_json::{Value, json};
+
+use super::{Drawing, base, call, color, event_axis, with, words, zoom};
+use crate::analysis::Text;
+use crate::analysis::chart::{Expansion, PoolEvent};
+
+/// What a bubble may be; the legend has one entry for each.
+const KINDS: [(&str, &str, &str, &str); 3] = [
+    ("large segment", "大段", "large", "circle"),
+    ("small segment", "小段", "small", "circle"),
+    ("given back", "归还", "freed", "emptyCircle"),
+];
+
+fn kind(event: &PoolEvent) -> usize {
+    if event.change < 0 { 2 } else { usize::from(!event.is_large()) }
+}
+
+pub(super) fn draw(expansion: &Expansion) -> Drawing {
+    let count = Text::new("segments since the recording began", "记录以来的段数变化");
+    let mut legend: Vec<Text> = KINDS.iter().map(|(en, zh, ..)| Text::new(*en, *zh)).collect();
+    legend.push(count.clone());
+    let events = &expansion.events;
+    let mut series: Vec<Value> = KINDS
+        .iter()
+        .enumerate()
+        .map(|(place, (en, zh, tone, symbol))| {
+            let data: Vec<Value> = events
+                .iter()
+                .filter(|event| kind(event) == place)
+                .map(|event| {
+                    json!([
+                        event.trace_index,
+                        event.change.abs().max(1),
+                        event.net_segments,
+                        event.net_size,
+                        event.stack_id,
+                        event.time_us
+                    ])
+                })
+                .collect();
+            json!({
+                "name": words(&Text::new(*en, *zh)),
+                "type": "scatter",
+                "symbol": symbol,
+                "symbolSize": call("bubble"),
+                "itemStyle": {"color": color(tone), "opacity": 0.75},
+                "emphasis": {"itemStyle": {"opacity": 1}},
+                "data": data,
+            })
+        })
+        .collect();
+    series.push(json!({
+        "name": words(&count),
+        "type": "line",
+        "yAxisIndex": 1,
+        "step": "end",
+        "showSymbol": false,
+        "lineStyle": {"color": color("reserved"), "width": 1.5},
+        "itemStyle": {"color": color("reserved")},
+        "data": events.iter().map(|event| json!([event.trace_index, event.net_segments])).collect::<Vec<_>>(),
+    }));
+    let smallest = events.iter().map(|event| event.change.unsigned_abs()).min().unwrap_or(1).max(1);
+    let most = events.iter().map(|event| event.change.unsigned_abs()).max().unwrap_or(1).max(1);
+    let first = events.first().map_or(0, |event| event.trace_index);
+    let last = events.last().map_or(1, |event| event.trace_index);
+    let option = with(
+        base(&legend, "tipExpansion", "item"),
+        json!({
+            "grid": {"left": 8, "right": 8, "top": 44, "bottom": 34, "containLabel": true},
+            "xAxis": event_axis(first, last),
+            "yAxis": [
+                {
+                    "type": "log",
+                    "logBase": 2,
+                    "min": 1_i64 << smallest.ilog2().min(61),
+                    "max": 2_i64 << most.ilog2().min(61),
+                    "axisLabel": {"formatter": call("bytes"), "color": color("muted"), "hideOverlap": true},
+                    "axisLine": {"show": false},
+                    "axisTick": {"show": false},
+                    "splitLine": {"lineStyle": {"color": color("line")}},
+                },
+                {
+                    "type": "value",
+                    "minInterval": 1,
+                    "axisLabel": {"formatter": call("count"), "color": color("muted")},
+                    "axisLine": {"show": false},
+                    "axisTick": {"show": false},
+                    "splitLine": {"show": false},
+                },
+            ],
+            "dataZoom": zoom("xAxisIndex", true),
+            "series": series,
+        }),
+    );
+    Drawing { option, extra: json!({"event_count": expansion.event_count}), height: 34 }
+}

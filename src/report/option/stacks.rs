@@ -1,0 +1,74 @@
+//! Bytes by call stack as horizontal bars, the rest of them in a bar of its own.
+
+use serde_json::{Value, json};
+
+use super::{ByteAxis, Drawing, base, byte_axis, call, color, name_axis, with, words, zoom};
+use crate::analysis::Text;
+use crate::analysis::chart::{StackBar, Stacks};
+
+/// What to call a stack's bar.
+pub(in crate::report) fn label(bar: &StackBar, stacks: &Stacks) -> Text {
+    let Some(stack_id) = bar.stack_id else {
+        return Text::new("no call stack recorded", "未记录调用栈");
+    };
+    let known = stacks.stacks.iter().find(|words| words.stack_id == stack_id && !words.label.is_empty());
+    known.map_or_else(
+        || Text::new(format!("stack {stack_id}"), format!("调用栈 {stack_id}")),
+        |words| Text::same(words.label.clone()),
+    )
+}
+
+/// What to call all stacks without a bar.
+pub(in crate::report) fn other_label(count: Option<i64>) -> Text {
+    count.map_or_else(
+        || Text::new("all other stacks", "其余全部调用栈"),
+        |count| Text::new(format!("{count} other stacks"), format!("其余 {count} 个调用栈")),
+    )
+}
+
+pub(super) fn draw(stacks: &Stacks) -> Drawing {
+    let mut names: Vec<Value> = stacks.bars.iter().map(|bar| words(&label(bar, stacks))).collect();
+    let mut data: Vec<Value> = stacks
+        .bars
+        .iter()
+        .map(|bar| {
+            let tone = if bar.stack_id.is_some() { "allocated" } else { "free" };
+            json!({
+                "value": bar.bytes,
+                "itemStyle": {"color": color(tone)},
+                "stack": bar.stack_id,
+                "requested": bar.requested,
+                "count": bar.block_count,
+            })
+        })
+        .collect();
+    if let Some((count, bytes)) = stacks.other {
+        names.push(words(&other_label(count)));
+        data.push(json!({"value": bytes, "itemStyle": {"color": color("free")}}));
+    }
+    let most = stacks.bars.iter().map(|bar| bar.bytes).chain(stacks.other.map(|other| other.1)).max();
+    let height = 8 + 3 * data.len();
+    let option = with(
+        base(&[], "tipStack", "item"),
+        json!({
+            "grid": {"left": 8, "right": 132, "top": 20, "bottom": 8, "containLabel": true},
+            "xAxis": with(byte_axis(ByteAxis::up_to(most.unwrap_or(0))), json!({"position": "bottom"})),
+            "yAxis": name_axis(names, 340),
+            "dataZoom": zoom("yAxisIndex", false),
+            "series": [{
+                "type": "bar",
+                "barMaxWidth": 20,
+                "itemStyle": {"borderRadius": [0, 3, 3, 0]},
+                "label": {
+                    "show": true,
+                    "position": "right",
+                    "color": color("muted"),
+                    "formatter": call("barShare"),
+                },
+                "cursor": "pointer",
+                "data": data,
+            }],
+        }),
+    );
+    Drawing { option, extra: json!({"total": stacks.total}), height }
+}

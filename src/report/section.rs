@@ -1,0 +1,192 @@
+//! A part of the page: what it shows, how to read it, what it cannot know here, then findings and figures.
+
+use std::collections::BTreeSet;
+
+use super::figure;
+use super::html::Html;
+use super::registry::Registry;
+use super::strings::Strings;
+use super::{Report, Section};
+use crate::analysis::{Figure, Finding, Severity, Subject, Target, Text};
+
+/// Gaps that concern every section; others concern the parts of some.
+const EVERYWHERE: [&str; 1] = ["history"];
+
+/// Gaps that concern a section, by mode.
+fn concerns(mode: &str, gap: &str) -> bool {
+    match mode {
+        "overview" => {
+            gap.starts_with("segments.") || gap == "blocks.stack_id" || gap == "blocks.requested_size"
+        }
+        "peak" | "leak" | "compare" => {
+            gap == "events.stack_id" || gap == "events.time_us" || gap == "blocks.stack_id"
+        }
+        "oom" => gap == "events.stack_id" || gap == "events.time_us",
+        "fragment" => {
+            gap == "blocks.stack_id" || gap == "segments.is_expandable" || gap == "blocks.requested_size"
+        }
+        _ => false,
+    }
+}
+
+pub(super) fn write(
+    html: &mut Html<'_>,
+    section: &Section,
+    report: &Report<'_>,
+    strings: &Strings,
+    registry: &mut Registry,
+) {
+    let mode = section.mode;
+    html.open("section", &[("id", mode), ("class", "part"), ("aria-labelledby", &format!("{mode}-title"))]);
+    html.words("h2", &[("id", &format!("{mode}-title"))], &title(strings, mode));
+    if let Some(shows) = strings.find(&format!("{mode}.shows")) {
+        html.words("p", &[("class", "lead")], &shows);
+    }
+    if let Some(how) = strings.find(&format!("{mode}.how")) {
+        html.open("details", &[("class", "how")]);
+        html.words("summary", &[], &strings.get("page.how"));
+        html.words("p", &[], &how);
+        html.close("details");
+    }
+    gaps(html, section, report, strings);
+    findings(html, &section.findings, strings);
+    figures(html, section, report, strings, registry);
+    for query in strings.queries(mode) {
+        figure::query(html, report.source, &query, strings);
+    }
+    html.close("section");
+}
+
+/// Charts, then tables and sentences; charts of one device stand together, so that the page can show one at a time.
+fn figures(
+    html: &mut Html<'_>,
+    section: &Section,
+    report: &Report<'_>,
+    strings: &Strings,
+    registry: &mut Registry,
+) {
+    let charts = || {
+        section.figures.iter().filter_map(|shown| match shown {
+            Figure::Chart(chart) => Some(chart.as_ref()),
+            _ => None,
+        })
+    };
+    for chart in charts().filter(|chart| chart.device.is_none()) {
+        figure::chart(html, section.mode, chart, report, strings, registry);
+    }
+    let devices: BTreeSet<i64> = charts().filter_map(|chart| chart.device).collect();
+    if !devices.is_empty() {
+        html.open("div", &[("class", "by-device")]);
+        for device in devices {
+            html.open("div", &[("class", "panel"), ("data-device", &device.to_string())]);
+            for chart in charts().filter(|chart| chart.device == Some(device)) {
+                figure::chart(html, section.mode, chart, report, strings, registry);
+            }
+            html.close("div");
+        }
+        html.close("div");
+    }
+    let mut tables = 0;
+    for shown in &section.figures {
+        match shown {
+            Figure::Chart(_) => {}
+            Figure::Heading(words) => html.words("h3", &[], words),
+            Figure::Note(words) => html.words("p", &[("class", "note")], words),
+            Figure::Table(table) => {
+                tables += 1;
+                figure::table(html, table, &format!("{}-table-{tables}", section.mode), registry);
+            }
+        }
+    }
+}
+
+/// What a section is called.
+pub(super) fn title(strings: &Strings, mode: &str) -> Text {
+    strings.find(&format!("{mode}.title")).unwrap_or_else(|| Text::same(mode))
+}
+
+fn gaps(html: &mut Html<'_>, section: &Section, report: &Report<'_>, strings: &Strings) {
+    let gaps: Vec<_> = report
+        .gaps
+        .iter()
+        .filter(|gap| EVERYWHERE.contains(&gap.name.as_str()) || concerns(section.mode, &gap.name))
+        .collect();
+    if gaps.is_empty() {
+        return;
+    }
+    html.open("aside", &[("class", "gaps")]);
+    html.words("h3", &[], &strings.get("page.unknown"));
+    html.open("ul", &[]);
+    for gap in gaps {
+        html.open("li", &[]);
+        if let Some(device) = gap.device {
+            html.words("b", &[], &Subject::Device(device).words());
+            html.text(" ");
+        }
+        if gap.name != "history" {
+            html.element("code", &[], &gap.name);
+            html.text(" ");
+        }
+        html.both(&gap.cost);
+        html.close("li");
+    }
+    html.close("ul");
+    html.close("aside");
+}
+
+/// Judgements as a list, worst first.
+pub(super) fn findings(html: &mut Html<'_>, findings: &[Finding], strings: &Strings) {
+    if findings.is_empty() {
+        return;
+    }
+    html.open("ul", &[("class", "findings")]);
+    for finding in findings {
+        html.open("li", &[("class", finding.severity.name())]);
+        badge(html, finding.severity);
+        html.open("div", &[]);
+        html.open("p", &[]);
+        html.open("b", &[]);
+        match finding.subject {
+            Subject::Event { device_index, trace_index } => {
+                let target = Target::Event { device_index, trace_index };
+                figure::link(html, &finding.subject.words(), target);
+            }
+            _ => html.both(&finding.subject.words()),
+        }
+        html.close("b");
+        html.text(" ");
+        html.both(&finding.message);
+        html.close("p");
+        if !finding.evidence.is_empty() {
+            html.open("details", &[("class", "evidence")]);
+            html.words("summary", &[], &strings.get("page.evidence"));
+            html.open("dl", &[]);
+            for (name, value) in &finding.evidence {
+                html.element("dt", &[], name);
+                html.element("dd", &[], &value.text());
+            }
+            html.element("dt", &[], "rule");
+            html.element("dd", &[], finding.rule);
+            html.close("dl");
+            html.close("details");
+        }
+        html.close("div");
+        html.close("li");
+    }
+    html.close("ul");
+}
+
+/// A severity in a word, with a shape, so that nothing depends on colour.
+pub(super) fn badge(html: &mut Html<'_>, severity: Severity) {
+    html.open("span", &[("class", "badge")]);
+    html.open("span", &[("class", "mark"), ("aria-hidden", "true")]);
+    html.text(match severity {
+        Severity::Ok => "✓",
+        Severity::Info => "i",
+        Severity::Warning => "!",
+        Severity::Critical => "✕",
+    });
+    html.close("span");
+    html.both(&severity.word());
+    html.close("span");
+}

@@ -1,0 +1,113 @@
+//! Devices side by side, bytes by call stack, and the events before a moment.
+
+use super::paper::{Anchor, WIDTH, Wording, fitted, sheet};
+use super::plot::{Plot, scale};
+use crate::analysis::chart::{Counter, DeviceBar, EventKind, Sequence, Stacks};
+use crate::analysis::{Lang, Text};
+use crate::output::Redaction;
+use crate::quantity;
+use crate::report::axis::ByteAxis;
+use crate::report::option::{other_label, stack_label};
+
+/// Height of a row of bars.
+const ROW: i32 = 24;
+const TOP: i32 = 30;
+
+pub(super) fn devices(bars: &[DeviceBar], wording: Wording, redaction: &Redaction) -> String {
+    const HEIGHT: i32 = 280;
+    let most = bars.iter().flat_map(|bar| bar.bytes).max().unwrap_or(0);
+    let count = i64::try_from(bars.len()).unwrap_or(1).max(1);
+    // Four places for each device: three bars and a gap.
+    let plot = Plot::new(HEIGHT, 0, 4 * count, ByteAxis::up_to(most));
+    sheet(HEIGHT, wording, redaction, |paper| {
+        plot.bytes(paper);
+        for (device, bar) in (0_i64..).zip(bars) {
+            for ((place, bytes), counter) in (0_i64..).zip(bar.bytes).zip(Counter::ALL) {
+                let left = plot.x(4 * device + place);
+                let right = plot.x(4 * device + place + 1).min(left + 40) - 2;
+                paper.rectangle((left + 6, plot.y(bytes)), (right + 6, plot.bottom()), counter.name());
+            }
+            let ratio = quantity::ratio(bar.fragmentation_ratio);
+            let index = bar.device_index;
+            let words = Text::new(
+                format!("device {index} · fragmentation {ratio}"),
+                format!("设备 {index} · 碎片率 {ratio}"),
+            );
+            paper.words(&words, (plot.x(4 * device) + 6, plot.bottom() + 14), Anchor::Start, "text");
+        }
+        let legend: Vec<_> = Counter::ALL.iter().map(|counter| (counter.words(), counter.name())).collect();
+        paper.legend(&legend, 84);
+    })
+}
+
+pub(super) fn stacks(stacks: &Stacks, wording: Wording, redaction: &Redaction) -> String {
+    const LEFT: i32 = 330;
+    const RIGHT: i32 = WIDTH - 150;
+    let mut rows: Vec<(Text, i64, &str)> = stacks
+        .bars
+        .iter()
+        .map(|bar| {
+            (stack_label(bar, stacks), bar.bytes, if bar.stack_id.is_some() { "allocated" } else { "free" })
+        })
+        .collect();
+    if let Some((count, bytes)) = stacks.other {
+        rows.push((other_label(count), bytes, "free"));
+    }
+    let most = rows.iter().map(|(_, bytes, _)| *bytes).max().unwrap_or(0);
+    let height = 12 + ROW * i32::try_from(rows.len()).unwrap_or(1);
+    sheet(height, wording, redaction, |paper| {
+        let mut y = 6;
+        for (words, bytes, tone) in &rows {
+            let short = |lang| fitted(words.get(lang), LEFT - 16);
+            paper.words(
+                &Text::new(short(Lang::En), short(Lang::Zh)),
+                (LEFT - 10, y + ROW / 2),
+                Anchor::End,
+                "text",
+            );
+            let right = scale(*bytes, most, LEFT, RIGHT).max(LEFT + 1);
+            paper.rectangle((LEFT, y + 4), (right, y + ROW - 4), tone);
+            let label = format!("{} · {}", quantity::bytes(*bytes), quantity::percent(*bytes, stacks.total));
+            paper.text(&label, (right + 6, y + ROW / 2), Anchor::Start, "muted");
+            y += ROW;
+        }
+    })
+}
+
+pub(super) fn sequence(sequence: &Sequence, wording: Wording, redaction: &Redaction) -> String {
+    const LEFT: i32 = 210;
+    const RIGHT: i32 = WIDTH - 100;
+    const LINE: i32 = 16;
+    let most = sequence.events.iter().map(|event| event.size).max().unwrap_or(0);
+    let gives_back = sequence.events.iter().any(|event| event.kind == EventKind::Free);
+    let zero = if gives_back { LEFT + (RIGHT - LEFT) / 2 } else { LEFT };
+    let height = TOP + 8 + LINE * i32::try_from(sequence.events.len()).unwrap_or(1);
+    sheet(height, wording, redaction, |paper| {
+        let mut y = TOP;
+        for event in &sequence.events {
+            let (tone, end) = match event.kind {
+                EventKind::Free => ("release", LEFT),
+                EventKind::Trigger => ("critical", RIGHT),
+                EventKind::Alloc => ("alloc", RIGHT),
+                EventKind::Other => ("free", RIGHT),
+            };
+            let at = scale(event.size, most, zero, end);
+            let name = format!("{} · {}", quantity::count(event.trace_index), event.action);
+            paper.text(&fitted(&name, LEFT - 20), (LEFT - 12, y + LINE / 2), Anchor::End, "text");
+            paper.rectangle((at.min(zero), y + 2), (at.max(zero + 1), y + LINE - 3), tone);
+            if event.kind == EventKind::Trigger {
+                paper.text(&quantity::bytes(event.size), (at + 6, y + LINE / 2), Anchor::Start, "text");
+            }
+            y += LINE;
+        }
+        paper.line(vec![(zero, TOP), (zero, y)], "faint", 1);
+        paper.legend(
+            &[
+                (Text::new("failed request", "失败的请求"), "critical"),
+                (Text::new("taken", "分配"), "alloc"),
+                (Text::new("given back", "释放"), "release"),
+            ],
+            LEFT,
+        );
+    })
+}

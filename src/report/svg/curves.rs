@@ -1,0 +1,181 @@
+//! Counters over time, growth of the pool, and the comparison of two snapshots.
+
+use super::paper::{Anchor, Wording, fitted, sheet};
+use super::plot::{Plot, scale};
+use crate::analysis::Text;
+use crate::analysis::chart::{Counter, Expansion, Mark, Overlay, Timeline};
+use crate::output::Redaction;
+use crate::quantity;
+use crate::report::axis::ByteAxis;
+use crate::report::option::resampled;
+
+const HEIGHT: i32 = 300;
+/// Lines across the picture that stay readable.
+const MOST_LINES: usize = 40;
+
+pub(super) fn timeline(timeline: &Timeline, wording: Wording, redaction: &Redaction) -> String {
+    let levels = &timeline.levels;
+    let most = levels.iter().flat_map(|level| level.bytes).flatten().max().unwrap_or(0);
+    let most = timeline.peaks.iter().map(|peak| peak.bytes).chain([most]).max().unwrap_or(most);
+    let first = levels.first().map_or(0, |level| level.trace_index);
+    let last = levels.last().map_or(1, |level| level.trace_index);
+    let plot = Plot::new(HEIGHT, first, last, ByteAxis::up_to(most.saturating_add(most / 20)));
+    sheet(HEIGHT, wording, redaction, |paper| {
+        plot.bytes(paper);
+        let mut legend = Vec::new();
+        for (place, counter) in Counter::ALL.into_iter().enumerate() {
+            let points: Vec<(i64, i64)> = levels
+                .iter()
+                .filter_map(|level| Some((level.trace_index, level.bytes.get(place).copied().flatten()?)))
+                .collect();
+            if points.is_empty() {
+                continue;
+            }
+            let path = plot.steps(&points);
+            paper.area(plot.closed(path.clone()), &format!("{}_fill", counter.name()), 1.0);
+            paper.line(path, counter.name(), 1);
+            legend.push((counter.words(), counter.name()));
+        }
+        for mark in [Mark::Step, Mark::Growth, Mark::Snapshot, Mark::OutOfMemory] {
+            let tone = match mark {
+                Mark::Growth => "growth",
+                Mark::OutOfMemory => "critical",
+                Mark::Snapshot => "allocated",
+                Mark::Step => "muted",
+            };
+            let marked: Vec<i32> = timeline
+                .marks
+                .iter()
+                .filter(|event| event.mark == mark)
+                .map(|event| plot.x(event.trace_index))
+                .collect();
+            if marked.is_empty() {
+                continue;
+            }
+            let crosses = matches!(mark, Mark::Step | Mark::OutOfMemory) && marked.len() <= MOST_LINES;
+            let mut columns = marked;
+            columns.dedup();
+            for x in columns {
+                if crosses {
+                    paper.dashes((x, plot.top()), (x, plot.bottom()), tone);
+                } else {
+                    paper.line(vec![(x, plot.bottom() - 6), (x, plot.bottom())], tone, 2);
+                }
+            }
+            legend.push((mark.words(), tone));
+        }
+        for peak in &timeline.peaks {
+            let at = (plot.x(peak.trace_index), plot.y(peak.bytes));
+            paper.circle(at, 4, peak.counter.name(), true);
+        }
+        if let Some(peak) = timeline.peaks.iter().find(|peak| peak.counter == Counter::Allocated) {
+            let at = (plot.x(peak.trace_index).clamp(140, 820), plot.y(peak.bytes) - 12);
+            let bytes = quantity::bytes(peak.bytes);
+            paper.words(
+                &Text::new(format!("peak {bytes}"), format!("峰值 {bytes}")),
+                at,
+                Anchor::Middle,
+                "text",
+            );
+        }
+        plot.along(paper, quantity::count);
+        plot.named(paper, &Text::new("event", "事件"));
+        paper.legend(&legend, 84);
+    })
+}
+
+pub(super) fn expansion(expansion: &Expansion, wording: Wording, redaction: &Redaction) -> String {
+    let events = &expansion.events;
+    let most = events.iter().map(|event| event.change.abs()).max().unwrap_or(0);
+    let first = events.first().map_or(0, |event| event.trace_index);
+    let last = events.last().map_or(1, |event| event.trace_index);
+    let plot = Plot::new(HEIGHT, first, last, ByteAxis::up_to(most));
+    // The sizes differ by thousands; the axis goes from power of two to power of two.
+    let smallest = events.iter().map(|event| event.change.unsigned_abs()).min().unwrap_or(1).max(1);
+    let (least, most) = (1_i64 << smallest.ilog2().min(61), 2_i64 << most.max(1).ilog2().min(61));
+    let low = events.iter().map(|event| event.net_segments).min().unwrap_or(0).min(0);
+    let high = events.iter().map(|event| event.net_segments).max().unwrap_or(0).max(low + 1);
+    sheet(HEIGHT, wording, redaction, |paper| {
+        plot.powers(paper, least, most);
+        let mut path: Vec<(i32, i32)> = Vec::new();
+        for event in events {
+            let (x, y) = (
+                plot.x(event.trace_index),
+                scale(event.net_segments - low, high - low, plot.bottom(), plot.top()),
+            );
+            if let Some((_, before)) = path.last().copied()
+                && before != y
+            {
+                path.push((x, before));
+            }
+            path.push((x, y));
+        }
+        path.dedup();
+        paper.line(path, "reserved", 1);
+        for event in events {
+            let tone = match (event.change < 0, event.is_large()) {
+                (true, _) => "freed",
+                (false, true) => "large",
+                (false, false) => "small",
+            };
+            let radius = (64 - (event.change.unsigned_abs() >> 18).leading_zeros()).clamp(3, 14);
+            let at = (plot.x(event.trace_index), plot.power(event.change.abs(), least, most));
+            paper.circle(at, i32::try_from(radius).unwrap_or(3), tone, event.change > 0);
+        }
+        plot.along(paper, quantity::count);
+        plot.named(paper, &Text::new("event", "事件"));
+        let count = quantity::count(high);
+        let segments = Text::new(
+            format!("segments since the recording began, {count} at most"),
+            format!("记录以来的段数变化，最多 {count}"),
+        );
+        paper.legend(
+            &[
+                (Text::new("large segment", "大段"), "large"),
+                (Text::new("small segment", "小段"), "small"),
+                (Text::new("given back", "归还"), "freed"),
+                (segments, "reserved"),
+            ],
+            84,
+        );
+    })
+}
+
+pub(super) fn overlay(overlay: &Overlay, wording: Wording, redaction: &Redaction) -> String {
+    let a_levels = resampled(&overlay.a, overlay.counter);
+    let b_levels = resampled(&overlay.b, overlay.counter);
+    let most = a_levels.iter().chain(&b_levels).flatten().copied().max().unwrap_or(0);
+    let last = i64::try_from(a_levels.len().max(b_levels.len())).unwrap_or(1) - 1;
+    let plot = Plot::new(HEIGHT, 0, last, ByteAxis::up_to(most));
+    let [a_name, b_name] = &overlay.names;
+    sheet(HEIGHT, wording, redaction, |paper| {
+        plot.bytes(paper);
+        for (point, (a, b)) in (0_i64..).zip(a_levels.iter().zip(&b_levels)) {
+            let Some((a, b)) = a.zip(*b) else { continue };
+            if a != b {
+                let (x, next) = (plot.x(point), plot.x(point + 1).max(plot.x(point) + 1));
+                let (top, bottom) = (plot.y(a.max(b)), plot.y(a.min(b)));
+                let tone = if a > b { "alloc" } else { "release" };
+                paper.area(vec![(x, top), (next, top), (next, bottom), (x, bottom)], tone, 0.25);
+            }
+        }
+        let curve = |values: &[Option<i64>]| -> Vec<(i64, i64)> {
+            (0_i64..).zip(values).filter_map(|(point, bytes)| Some((point, (*bytes)?))).collect()
+        };
+        // Every other piece of the curve is drawn: dashes along it.
+        for pieces in plot.steps(&curve(&a_levels)).chunks(6) {
+            paper.line(pieces.iter().take(4).copied().collect(), "muted", 2);
+        }
+        paper.line(plot.steps(&curve(&b_levels)), "allocated", 2);
+        plot.along(paper, |point| quantity::percent(point, last));
+        paper.legend(
+            &[
+                (Text::same(format!("A · {}", fitted(a_name, 220))), "muted"),
+                (Text::same(format!("B · {}", fitted(b_name, 220))), "allocated"),
+                (Text::new("more in A", "A 更多"), "alloc"),
+                (Text::new("less in A", "A 更少"), "release"),
+            ],
+            84,
+        );
+    })
+}
