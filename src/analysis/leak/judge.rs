@@ -73,7 +73,7 @@ fn regularity(row: &StackGrowth, thresholds: &Thresholds) -> Option<f64> {
     let late = real(row.late_growth_size) / real(row.growth_size);
     let keeps_growing =
         grew >= thresholds.leak_grew && shrank <= thresholds.leak_shrank && late >= thresholds.leak_late;
-    keeps_growing.then(|| grew * (1.0 - shrank))
+    keeps_growing.then_some(grew * (1.0 - shrank))
 }
 
 fn verdict(row: &StackGrowth, thresholds: &Thresholds) -> Verdict {

@@ -1,7 +1,7 @@
 //! Counters over time, growth of the pool, and the comparison of two snapshots.
 
 use super::paper::{Anchor, Wording, fitted, sheet};
-use super::plot::{Plot, scale};
+use super::plot::{Plot, TOP, scale};
 use crate::analysis::Text;
 use crate::analysis::chart::{Counter, Course, Expansion, Mark, Overlay, Timeline};
 use crate::output::Redaction;
@@ -56,7 +56,7 @@ pub(super) fn timeline(timeline: &Timeline, wording: Wording, redaction: &Redact
             columns.dedup();
             for x in columns {
                 if crosses {
-                    paper.dashes((x, plot.top()), (x, plot.bottom()), tone);
+                    paper.dashes((x, TOP), (x, plot.bottom()), tone);
                 } else {
                     paper.line(vec![(x, plot.bottom() - 6), (x, plot.bottom())], tone, 2);
                 }
@@ -100,10 +100,8 @@ pub(super) fn expansion(expansion: &Expansion, wording: Wording, redaction: &Red
         plot.powers(paper, least, most);
         let mut path: Vec<(i32, i32)> = Vec::new();
         for event in events {
-            let (x, y) = (
-                plot.x(event.trace_index),
-                scale(event.net_segments - low, high - low, plot.bottom(), plot.top()),
-            );
+            let (x, y) =
+                (plot.x(event.trace_index), scale(event.net_segments - low, high - low, plot.bottom(), TOP));
             if let Some((_, before)) = path.last().copied()
                 && before != y
             {
@@ -182,9 +180,12 @@ pub(super) fn overlay(overlay: &Overlay, wording: Wording, redaction: &Redaction
     })
 }
 
-/// Points at which one curve stays above the other: whether it is A, and position, A and B of each.
-fn stretches(courses: &[Course]) -> Vec<(bool, Vec<(i64, i64, i64)>)> {
-    let mut stretches: Vec<(bool, Vec<(i64, i64, i64)>)> = Vec::new();
+/// Whether A is above, and position, A and B of each point.
+type Stretch = (bool, Vec<(i64, i64, i64)>);
+
+/// Points at which one curve stays above the other.
+fn stretches(courses: &[Course]) -> Vec<Stretch> {
+    let mut stretches: Vec<Stretch> = Vec::new();
     let mut is_open = false;
     for (point, course) in (0_i64..).zip(courses) {
         let Some((a, b)) = course.a.zip(course.b).filter(|(a, b)| a != b) else {

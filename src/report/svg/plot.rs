@@ -7,7 +7,7 @@ use crate::report::axis::ByteAxis;
 
 const LEFT: i32 = 84;
 const RIGHT: i32 = WIDTH - 24;
-const TOP: i32 = 34;
+pub(super) const TOP: i32 = 34;
 const BELOW: i32 = 30;
 /// Ticks along the bottom.
 const TICKS: i64 = 6;
@@ -33,10 +33,6 @@ impl Plot {
 
     pub(super) fn y(&self, bytes: i64) -> i32 {
         scale(bytes, self.axis.max, self.bottom, TOP)
-    }
-
-    pub(super) fn top(&self) -> i32 {
-        TOP
     }
 
     pub(super) fn bottom(&self) -> i32 {

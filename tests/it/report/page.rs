@@ -81,7 +81,7 @@ fn base64(bytes: &[u8]) -> String {
         .map(|chunk| format!("{:0<6}", std::str::from_utf8(chunk).unwrap()))
         .map(|chunk| digits[usize::from_str_radix(&chunk, 2).unwrap()])
         .collect();
-    while text.len() % 4 != 0 {
+    while !text.len().is_multiple_of(4) {
         text.push('=');
     }
     text
