@@ -9,7 +9,7 @@ use npusnap::analysis::{
     Contributor, CounterChange, CourseRow, Device, DeviceFragmentation, DeviceOverview, ExpansionCause,
     FactPair, FieldPresence, FreeBlocks, ImportNote, LastEvent, Mark, OomContext, OomEvent, OomGrowth,
     OomPreceding, Peak, Point, PoolOverview, Recording, SegmentChange, SegmentFragmentation, SegmentGrowth,
-    Stack, StackChange, StackGrowth, StepOverview, TableCount, TimelineStep,
+    Stack, StackChange, StackGrowth, StepOverview, StepRow, TableCount, TimelineStep,
 };
 use npusnap::engine::{self, BASE, Dialect, Engine, Options, SqlMacro};
 use npusnap::schema::TABLES;

@@ -120,8 +120,14 @@ fn an_empty_snapshot_has_nothing_to_be_fragmented() {
 
 #[test]
 fn a_pool_that_is_all_free_is_cache() {
-    let json = json(&fixture("npu_all_freed.pickle"), "fragment", &["--fail-on", "warning"]);
-    assert_eq!(rules(&json), [("fragment/cache".to_owned(), "info".to_owned())]);
+    let json = json(&fixture("npu_all_freed.pickle"), "fragment", &[]);
+    let rules = rules(&json);
+    assert!(rules.contains(&("fragment/cache".to_owned(), "info".to_owned())), "{rules:?}");
+    // Event 16 asked for 2,316,800 bytes while 2,521,600 were free in two blocks: that was fragmentation, and is over.
+    assert!(
+        rules.iter().all(|(rule, _)| rule == "fragment/cache" || rule == "fragment/expansions"),
+        "{rules:?}"
+    );
 }
 
 #[test]

@@ -8,6 +8,11 @@ use crate::support::pool::{MIB, event, oom, segment, snapshot, written};
 
 /// 100 MiB in five segments of 20; of each, 10 are freed again: 50 MiB are free, in pieces of 10.
 fn fragmented(tail: Vec<Py>) -> Py {
+    fragmented_with("active_allocated", tail)
+}
+
+/// The same, with the other half of each segment in that state at the end.
+fn fragmented_with(state: &str, tail: Vec<Py>) -> Py {
     let mut events = Vec::new();
     let mut segments = Vec::new();
     for place in 1..=5 {
@@ -17,12 +22,7 @@ fn fragmented(tail: Vec<Py>) -> Py {
         events.push(event("alloc", address + 10 * MIB, 10 * MIB));
         events.push(event("free_requested", address, 10 * MIB));
         events.push(event("free_completed", address, 10 * MIB));
-        segments.push(segment(
-            0,
-            address,
-            "large",
-            &[(10 * MIB, "inactive"), (10 * MIB, "active_allocated")],
-        ));
+        segments.push(segment(0, address, "large", &[(10 * MIB, "inactive"), (10 * MIB, state)]));
     }
     events.extend(tail);
     snapshot(segments, vec![events])
@@ -51,10 +51,10 @@ fn free_memory_in_pieces_is_told_as_fragmentation_with_the_setting_that_helps() 
     ] {
         assert_eq!(event[key], value, "{key}");
     }
-    // No settings and no clock: that is how torch_npu writes a snapshot.
+    // The default stream of CUDA is 0, which that of torch_npu never is.
     let advice = event["advice"][0].as_str().unwrap();
     assert!(
-        advice.starts_with("set PYTORCH_NPU_ALLOC_CONF=expandable_segments:True: 50.00 MiB was free"),
+        advice.starts_with("set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: 50.00 MiB was free"),
         "{advice}"
     );
     assert_eq!(rules(&json), [("oom/fragmentation".to_owned(), "critical".to_owned())]);
@@ -78,7 +78,7 @@ fn a_failure_that_waits_for_a_stream_is_told_as_asynchronous_release() {
     let pending = (1..=5).map(|place| event("free_requested", (place << 28) + 10 * MIB, 10 * MIB));
     let mut events: Vec<Py> = pending.collect();
     events.push(oom(60 * MIB, 0));
-    let json = of("s.pickle", &fragmented(events));
+    let json = of("s.pickle", &fragmented_with("active_pending_free", events));
     let event = &json["result"]["events"][0];
     assert_eq!(event["pending_free_bytes"], 50 << 20);
     assert_eq!(event["allocated"], 0);

@@ -63,6 +63,14 @@ def blocks(segment: Mapping[str, Any], state: str) -> list[int]:
     return [block["size"] for block in segment["blocks"] if block["state"] == state]
 
 
+def requested(block: Mapping[str, Any]) -> int | None:
+    """Bytes a block was asked for; in the oldest form its history says so, the newest entry first."""
+    if "requested_size" in block:
+        return int(block["requested_size"])
+    history = block.get("history") or []
+    return int(history[0]["real_size"]) if history else None
+
+
 def expected_device(segments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     reserved = sum(segment["total_size"] for segment in segments)
     allocated = sum(sum(blocks(segment, "active_allocated")) for segment in segments)
@@ -77,7 +85,7 @@ def expected_device(segments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         else:
             holes += free
     active = [b for segment in segments for b in segment["blocks"] if b["state"] != "inactive"]
-    known = all("requested_size" in block for block in active)
+    asked = [requested(block) for block in active]
     return {
         "reserved": reserved,
         "allocated": allocated,
@@ -88,7 +96,8 @@ def expected_device(segments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "unused_segment_bytes": unused,
         "private_free_bytes": private,
         "largest_free_block": max((size for s in segments for size in blocks(s, "inactive")), default=0),
-        "internal_waste_bytes": sum(b["size"] - b["requested_size"] for b in active) if known else None,
+        "internal_waste_bytes":
+            None if None in asked else sum(b["size"] - (size or 0) for b, size in zip(active, asked)),
     }
 
 
