@@ -61,10 +61,10 @@ const Charts = (() => {
       [word("address"), bar.data.address],
       [word("time"), bar.data.time ? clock(bar.data.time) : null],
     ], stackLabel(bar.data.stack)),
-    tipOverlay: () => (points) => {
+    tipOverlay: (chart) => (points) => {
       const [at, a, b] = points[0].value;
       const difference = isNothing(a) || isNothing(b) ? null : bytes(a - b);
-      return tip(`${percent(at)} ${word("progress")}`, [["A", bytes(a), points[0].seriesName.startsWith("A") ? points[0].color : null], ["B", bytes(b)], [word("difference"), difference]]);
+      return tip(`${percent(at / chart.extra.points)} ${word("progress")}`, [["A", bytes(a), points[0].seriesName.startsWith("A") ? points[0].color : null], ["B", bytes(b)], [word("difference"), difference]]);
     },
   };
 
@@ -121,6 +121,7 @@ const Charts = (() => {
     bytes: () => tick,
     bytesAbs: () => (value) => tick(Math.abs(value)),
     count: () => count,
+    progress: (chart) => (point) => `${Math.round((point / chart.extra.points) * 1000) / 10} %`,
     percent: () => (value) => `${Math.round(value * 1000) / 10} %`,
     bubble: () => (value) => Math.max(6, Math.min(26, 2.4 * Math.log2(value[1] / 262144 + 1))),
     peakLabel: () => (point) => `${point.seriesName} ${bytes(point.data.value)}`,

@@ -8,6 +8,7 @@
 -- @column after_index  BIGINT   trace_index of the moment before; -1 for the first.
 -- @column last_index   BIGINT   trace_index of the event after which it is.
 -- @column origin       VARCHAR  `annotation` or `inferred` for steps, `time` for stretches.
+-- @column step         BIGINT   Number of the step that ends there; NULL for stretches.
 -- @column step_count   BIGINT   Steps seen to their end; 0 where there is no rhythm.
 WITH quarters AS (
   SELECT 0 AS part
@@ -28,6 +29,7 @@ moments AS (
     device_id,
     last_index,
     origin,
+    step,
     step_count
   FROM _step_ends
   WHERE step_count >= 5
@@ -40,6 +42,7 @@ moments AS (
     k.device_id AS device_id,
     k.first_index + (k.last_index - k.first_index) * t.stretch / NULLIF(16, 0) AS last_index,
     'time' AS origin,
+    CAST(NULL AS BIGINT) AS step,
     COALESCE(s.step_count, 0) AS step_count
   FROM _event_scale AS k
   LEFT JOIN _step_ends AS s
@@ -68,5 +71,6 @@ SELECT
   ) AS after_index,
   last_index,
   origin,
+  step,
   step_count
 FROM moments

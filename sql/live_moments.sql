@@ -20,8 +20,7 @@ WITH spans AS (
     CASE
       WHEN MAX(trace_index) > MIN(trace_index) THEN MAX(trace_index) - MIN(trace_index)
       ELSE 1
-    END
-      AS length
+    END AS length
   FROM traces
   WHERE is_workspace = 0
   GROUP BY device_id

@@ -14,7 +14,9 @@
 -- @column stack_id          BIGINT   call_stacks.id; NULL for all blocks of which no stack was recorded.
 -- @column origin            VARCHAR  `annotation` or `inferred` where steps are compared, `time` for stretches; NULL
 --   where the history is too short for either.
+-- @column event_count       BIGINT   Events of the device's history.
 -- @column step_count        BIGINT   Steps of the device that are seen to their end.
+-- @column step_span         BIGINT   Steps between the first moment and the last; 0 where stretches are compared.
 -- @column interval_count    BIGINT   Intervals compared.
 -- @column grew_count        BIGINT   Of them, those in which the stack held more at the end than at the beginning.
 -- @column shrank_count      BIGINT   Of them, those in which it held less.
@@ -34,6 +36,7 @@ WITH scales AS (
     k.last_index AS last_index,
     MAX(s.origin) AS origin,
     COALESCE(MAX(s.step_count), 0) AS step_count,
+    COALESCE(MAX(s.step) - MIN(s.step), 0) AS step_span,
     CASE WHEN COUNT(s.sample) > 0 THEN COUNT(s.sample) - 1 ELSE 0 END AS interval_count,
     (MAX(s.last_index) - MIN(s.last_index)) / NULLIF(2 * (COUNT(s.sample) - 1), 0) AS shortest_life
   FROM _event_scale AS k
@@ -52,7 +55,9 @@ ends AS (
     a.device_id AS device_id,
     a.stack_id AS stack_id,
     k.origin AS origin,
+    COALESCE(k.last_index - k.first_index + 1, 0) AS event_count,
     k.step_count AS step_count,
+    k.step_span AS step_span,
     k.interval_count AS interval_count,
     s.sign AS sign,
     a.requested_size AS size,
@@ -86,7 +91,9 @@ intervals AS (
     e.device_id AS device_id,
     e.stack_id AS stack_id,
     e.origin AS origin,
+    e.event_count AS event_count,
     e.step_count AS step_count,
+    e.step_span AS step_span,
     e.interval_count AS interval_count,
     s.sample - 1 AS stretch,
     SUM(e.is_lasting * e.sign * e.size) AS change,
@@ -102,7 +109,15 @@ intervals AS (
     ON s.device_id = e.device_id
     AND e.trace_index > s.after_index
     AND e.trace_index <= s.last_index
-  GROUP BY e.device_id, e.stack_id, e.origin, e.step_count, e.interval_count, s.sample
+  GROUP BY
+    e.device_id,
+    e.stack_id,
+    e.origin,
+    e.event_count,
+    e.step_count,
+    e.step_span,
+    e.interval_count,
+    s.sample
 ),
 -- What comes before the first moment or after the last is in no interval.
 growth AS (
@@ -110,7 +125,9 @@ growth AS (
     device_id,
     stack_id,
     origin,
+    event_count,
     step_count,
+    step_span,
     interval_count,
     SUM(CASE WHEN stretch > 0 AND change > 0 THEN 1 ELSE 0 END) AS grew_count,
     SUM(CASE WHEN stretch > 0 AND change < 0 THEN 1 ELSE 0 END) AS shrank_count,
@@ -124,14 +141,23 @@ growth AS (
     MIN(first_index) AS first_index,
     MAX(last_index) AS last_index
   FROM intervals
-  GROUP BY device_id, stack_id, origin, step_count, interval_count
+  GROUP BY
+    device_id,
+    stack_id,
+    origin,
+    event_count,
+    step_count,
+    step_span,
+    interval_count
 )
 SELECT
   g.device_id AS device_id,
   d.device_index AS device_index,
   g.stack_id AS stack_id,
   g.origin AS origin,
+  g.event_count AS event_count,
   g.step_count AS step_count,
+  g.step_span AS step_span,
   g.interval_count AS interval_count,
   g.grew_count AS grew_count,
   g.shrank_count AS shrank_count,

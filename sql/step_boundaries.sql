@@ -2,7 +2,8 @@
 --
 -- Annotations tell them where there are any: ends of `ProfilerStep#…` or `Optimizer.step#…`. Without, they are inferred
 -- from the rhythm of the blocks that live for a short while only, and origin says so: a period of memory is then
--- what is called a step, be it a training step, a microbatch or a request. Where no rhythm is found there are no rows.
+-- what is called a step, be it a training step, a microbatch or a request. Where no rhythm is found, or its
+-- periods have fewer than 32 events on average, there are no rows.
 -- What comes after the last row is a step that the recording does not see the end of.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.

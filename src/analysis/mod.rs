@@ -11,6 +11,7 @@ mod frames;
 mod info;
 mod info_words;
 mod language;
+mod leak;
 mod note_words;
 mod oom;
 mod outcome;
@@ -20,7 +21,7 @@ mod scope;
 mod thresholds;
 
 pub use all::All;
-pub use compare::{Compare, CounterChange, FactPair, SegmentChange, StackChange, TimelineStep};
+pub use compare::{Compare, CounterChange, CourseRow, FactPair, SegmentChange, StackChange, TimelineStep};
 pub use devices::Device;
 pub use downsample::extremes;
 pub use facts::{ImportNote, SnapshotFacts};
@@ -29,10 +30,11 @@ pub use fragment::{
 };
 pub use info::{FieldPresence, Gap, History, Info, Recording, TableCount};
 pub use language::{Lang, Text};
+pub use leak::{Leak, SegmentGrowth, Stack, StackGrowth, StepOverview};
 pub use oom::{LastEvent, Oom, OomContext, OomEvent, OomGrowth, OomPreceding};
 pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure, Target};
 pub use overview::{DeviceOverview, Overview};
-pub use peak::{COUNTERS, Contributor, Mark, Peak, PeakAnalysis, Point};
+pub use peak::{COUNTERS, Contributor, Mark, Peak, PeakAnalysis, Point, StepRow};
 pub use scope::Scope;
 pub use thresholds::{Thresholds, judge};
 
@@ -60,4 +62,4 @@ pub trait Analysis: Sync {
 }
 
 /// Every analysis, in the order `--mode all` runs them.
-pub const ANALYSES: &[&dyn Analysis] = &[&Overview, &PeakAnalysis, &Fragment, &Oom, &Compare];
+pub const ANALYSES: &[&dyn Analysis] = &[&Overview, &PeakAnalysis, &Fragment, &Leak, &Oom, &Compare];

@@ -47,6 +47,21 @@ thresholds! {
     pending_warning "pending.warning" = 0.5;
     /// Share of the peak of allocated that no call stack accounts for: from here on it is said.
     peak_no_stack "peak.no_stack" = 0.1;
+    /// Intervals between steps, or stretches of the history, that there must be before anything is said to keep growing.
+    leak_intervals "leak.intervals" = 4.0;
+    /// Share of the intervals in which a call stack must hold more at the end: from here on it is suspected.
+    leak_grew "leak.grew" = 0.6;
+    /// Share of the intervals in which it may hold less: beyond it is no leak.
+    leak_shrank "leak.shrank" = 0.1;
+    /// Share of the growth that must fall into the second half of the intervals: below, growth is coming to an end.
+    leak_late "leak.late" = 0.25;
+    /// Share of the intervals in which a call stack must hold more at the end: from here on a leak is likely.
+    leak_likely "leak.likely" = 0.8;
+    /// Steps that must lie between the first comparison and the last before a leak is likely.
+    leak_steps "leak.steps" = 10.0;
+    /// Share of all bytes allocated that all growing call stacks may keep: beyond it, no leak is likely, since a pass that is
+    /// not over when the recording ends keeps its results too.
+    leak_retained "leak.retained" = 0.25;
     /// Share of the free bytes in blocks too small for a median request: from here on a warning.
     unfit_warning "unfit.warning" = 0.5;
     /// Share of the active bytes that rounding adds: from here on a warning.

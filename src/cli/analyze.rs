@@ -22,16 +22,7 @@ use crate::store::Cache;
 ///
 /// SOURCE is a snapshot or the folder that `npusnap ingest` made of one.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Examples:\n  npusnap analyze snapshot.pickle\n  npusnap analyze snapshot.pickle --mode oom --lang zh\n  \
-    npusnap analyze after.pickle --mode compare --ref before.pickle\n  \
-    npusnap analyze snapshot.npusnap --mode all --format json --device 0\n  \
-    npusnap analyze snapshot.pickle --mode all -o report.html\n  \
-    npusnap analyze snapshot.pickle --fail-on critical   # exit code 1 when something critical is found\n\n\
-    csv and arrow hold one table: the mode's main relation, a row each as `npusnap sql` would give it\n  \
-    (overview: device_overview, fragment: segment_fragmentation, oom: oom_context,\n  \
-    compare: stack_compare); with --mode all, the findings."
-)]
+#[command(after_help = after_help())]
 pub(super) struct Args {
     /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or the `.npusnap`
     /// folder or `.db` made of it.
@@ -76,6 +67,25 @@ pub(super) struct Args {
     /// Neither use nor keep the Parquet made of a snapshot.
     #[arg(long)]
     no_cache: bool,
+}
+
+/// Examples, and what csv and arrow hold: the first relation of each mode.
+fn after_help() -> String {
+    let tables: Vec<String> = ANALYSES
+        .iter()
+        .filter_map(|analysis| Some(format!("  {}: {}", analysis.name(), analysis.relations().first()?)))
+        .collect();
+    format!(
+        "Examples:\n  \
+         npusnap analyze snapshot.pickle\n  \
+         npusnap analyze snapshot.pickle --mode oom --lang zh\n  \
+         npusnap analyze after.pickle --mode compare --ref before.pickle\n  \
+         npusnap analyze snapshot.npusnap --mode all --format json --device 0\n  \
+         npusnap analyze snapshot.pickle --fail-on critical   # exit code 1 when something critical is found\n\n\
+         Csv and arrow hold one table, the main relation of the mode as `npusnap sql` would give it:\n{}\n  \
+         all: what was found, a row each",
+        tables.join("\n")
+    )
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -258,13 +268,16 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
         scope,
         redaction: redaction.clone(),
     };
-    if let Some(folder) = &args.svg {
-        report::pictures(&material, folder, lang)?;
-    }
-    if matches!(format, Format::Html) {
-        let findings = material.write(&mut sink)?;
-        sink.finish()?;
-        return Ok(args.outcome(&findings));
+    if args.svg.is_some() || matches!(format, Format::Html) {
+        let sections = material.sections()?;
+        if let Some(folder) = &args.svg {
+            report::pictures(&material, &sections, folder)?;
+        }
+        if matches!(format, Format::Html) {
+            let findings = material.write(&sections, &mut sink)?;
+            sink.finish()?;
+            return Ok(args.outcome(&findings));
+        }
     }
     let outcome = mode.run(&engine, &thresholds, scope, has_base)?;
     let findings = outcome.findings();

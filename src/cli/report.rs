@@ -1,11 +1,14 @@
 //! The report of `analyze -o report.html`, and its charts as files.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::Path;
 
 use super::analyze::{Args, Mode};
-use crate::analysis::{ANALYSES, Analysis, DeviceOverview, Figure, Finding, ImportNote, Info, Lang, Scope};
-use crate::analysis::{SnapshotFacts, Thresholds};
+use crate::analysis::{
+    ANALYSES, Analysis, Cell, DeviceOverview, Figure, Finding, ImportNote, Info, Lang, Scope, SnapshotFacts,
+    Target, Thresholds, chart,
+};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::output::{Redaction, Sink};
@@ -23,8 +26,7 @@ pub(super) struct Material<'a> {
 
 impl Material<'_> {
     /// Writes the page and the pictures that were asked for; gives back what was found.
-    pub(super) fn write(&self, sink: &mut Sink) -> Result<Vec<Finding>> {
-        let sections = self.sections()?;
+    pub(super) fn write(&self, sections: &[Section], sink: &mut Sink) -> Result<Vec<Finding>> {
         let info = Info::read(self.engine)?;
         let snapshot = SnapshotFacts::read(self.engine)?;
         let lang = Lang::from(self.args.lang);
@@ -36,7 +38,8 @@ impl Material<'_> {
             capture: &info.advice(),
             thresholds: self.thresholds,
             devices: &DeviceOverview::read(self.engine, self.scope)?,
-            sections: &sections,
+            sections,
+            stacks: &chart::words(self.engine, linked(sections).into_iter())?,
             parts: &self.args.sections,
             lang,
             redaction: self.redaction.clone(),
@@ -45,7 +48,8 @@ impl Material<'_> {
         Ok(report.findings().into_iter().cloned().collect())
     }
 
-    fn sections(&self) -> Result<Vec<Section>> {
+    /// What the analyses of the mode found, with their charts.
+    pub(super) fn sections(&self) -> Result<Vec<Section>> {
         let has_base = self.args.reference.is_some();
         let chosen = ANALYSES.iter().copied().filter(|analysis| match self.mode {
             Mode::One(one) => one.name() == analysis.name(),
@@ -67,11 +71,27 @@ impl Material<'_> {
     }
 }
 
-/// Writes every chart of the outcome as an SVG file into a folder.
-pub(super) fn pictures(material: &Material<'_>, folder: &Path, lang: Lang) -> Result<()> {
+/// Call stacks that tables of the page lead to.
+fn linked(sections: &[Section]) -> BTreeSet<i64> {
+    let figures = sections.iter().flat_map(|section| &section.figures);
+    let tables = figures.filter_map(|figure| match figure {
+        Figure::Table(table) => Some(table),
+        _ => None,
+    });
+    let cells = tables.flat_map(|table| table.rows.iter().flatten());
+    cells
+        .filter_map(|cell| match cell {
+            Cell::Link(_, Target::Stack(stack_id)) => Some(*stack_id),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Writes every chart as an SVG file into a folder.
+pub(super) fn pictures(material: &Material<'_>, sections: &[Section], folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(Error::io(folder, "cannot create"))?;
-    let sources = [material.args.source.as_path()];
-    for section in material.sections()? {
+    let (sources, lang) = ([material.args.source.as_path()], Lang::from(material.args.lang));
+    for section in sections {
         for figure in &section.figures {
             let Figure::Chart(chart) = figure else { continue };
             let path = folder.join(format!("{}.svg", chart.anchor(section.mode)));

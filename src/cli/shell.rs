@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::CommandFactory as _;
 use clap_complete::Shell;
@@ -51,9 +51,9 @@ pub(super) fn man(args: &ManArgs) -> Result<Outcome> {
     let of_commands = command.get_subcommands().filter(|known| known.get_name() != "help").cloned();
     for of_command in of_commands.collect::<Vec<_>>() {
         let name = format!("{NAME}-{}", of_command.get_name());
-        put(folder.join(format!("{name}.1")), &page(of_command)?)?;
+        put(&folder.join(format!("{name}.1")), &page(of_command)?)?;
     }
-    put(folder.join(format!("{NAME}.1")), &page(command)?)?;
+    put(&folder.join(format!("{NAME}.1")), &page(command)?)?;
     Ok(Outcome::Done)
 }
 
@@ -63,8 +63,8 @@ fn page(command: clap::Command) -> Result<Vec<u8>> {
     Ok(page)
 }
 
-fn put(path: PathBuf, bytes: &[u8]) -> Result<()> {
-    let mut sink = Sink::open(Some(&path), &[])?;
+fn put(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut sink = Sink::open(Some(path), &[])?;
     sink.write_all(bytes).map_err(|source| sink.error(source))?;
     sink.finish()
 }

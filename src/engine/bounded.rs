@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray as _};
+use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::cast;
 use arrow::compute::kernels::length::length;
 use arrow::datatypes::{DataType, FieldRef, Int64Type, IntervalMonthDayNanoType, TimeUnit};
@@ -150,8 +150,7 @@ fn sizes(array: &ArrayRef) -> Box<dyn Iterator<Item = u128> + '_> {
 /// Every value as a count; what is none, or negative, counts nothing.
 fn integers(array: &ArrayRef) -> impl Iterator<Item = u128> + '_ {
     let whole = cast(array, &DataType::Int64).ok();
-    let values: Vec<u128> =
-        whole.iter().flat_map(|whole| whole.as_primitive::<Int64Type>()).map(count).collect();
+    let values: Vec<u128> = whole.iter().flat_map(AsArray::as_primitive::<Int64Type>).map(count).collect();
     values.into_iter()
 }
 

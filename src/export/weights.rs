@@ -35,8 +35,7 @@ pub(super) fn weigh(engine: &Engine, devices: &[Device], request: &Request) -> R
     let mut weighed = Vec::with_capacity(devices.len());
     for device in devices {
         let (end, moment) = match request.weight {
-            Weight::Live => (request.events.end(), String::new()),
-            Weight::Allocated => (request.events.end(), String::new()),
+            Weight::Live | Weight::Allocated => (request.events.end(), String::new()),
             Weight::Peak => {
                 let peak = peak(engine, device, request)?;
                 let place = peak.map_or_else(String::new, |index| format!(" (event {index})"));

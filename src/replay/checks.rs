@@ -270,6 +270,7 @@ impl Checks {
         notes.add(Severity::Info, "calibration_points", device, marks, doc);
         let doc = "largest difference between active bytes as replayed and as an earlier dump counted them; such a dump \
                    may have been of one memory pool only";
-        notes.add(Severity::DataLoss, "calibration_deviation", device, self.marks.1, doc);
+        let severity = if unproven.count > 0 { Severity::Info } else { Severity::DataLoss };
+        notes.add(severity, "calibration_deviation", device, self.marks.1, doc);
     }
 }

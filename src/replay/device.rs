@@ -6,12 +6,15 @@ use super::checks::Checks;
 use super::columns::NO_TIME;
 use super::event::{Action, Places};
 use super::events::{Events, Seen};
+use super::open::{NO_SIZE, Open};
 use super::ranges::Kind;
-use super::rows::{Fate, NO_INDEX, Proof, Reading, Rows};
+use super::row::{Fate, NO_INDEX, Proof, Reading};
+use super::rows::Rows;
 use super::rules::Rules;
+use super::sizes::Cutting;
 use super::state::{Block, Share};
 use super::tally::{Gap, Part};
-use super::walk::{Cutting, NO_SIZE, Open, Walk, Walked};
+use super::walk::{Walk, Walked};
 use crate::error::Result;
 
 /// Device index of pinned host memory.
@@ -85,6 +88,7 @@ impl Device<'_> {
         match (mapped || rules.expandable, plain) {
             _ if self.index == HOST => Cutting::Host,
             (true, false) => Cutting::Exact,
+            _ if self.detached.is_some() => Cutting::Unknown,
             (false, _) => Cutting::Rests,
             (true, true) => Cutting::Mixed,
         }
@@ -136,7 +140,10 @@ impl Device<'_> {
             device_id: self.id,
             last: self.last(),
             reserved_before: reserved,
-            doubts: (tally.rule_broken > 0, tally.rule_broken > 0 || tally.geometry_broken > 0),
+            doubts: (
+                tally.rule_broken > 0,
+                tally.rule_broken > 0 || tally.geometry_broken > 0 || tally.hides_blocks(),
+            ),
             frees_are_one: self.skips(&tally),
             lost_ends: ends.lost,
             tally,

@@ -9,7 +9,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::event::{Action, Event};
-use super::rows::NO_INDEX;
+use super::row::NO_INDEX;
 
 /// Lifetimes that are looked after at most.
 const MOST: usize = 1 << 20;

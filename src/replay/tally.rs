@@ -1,9 +1,10 @@
 //! What the walk over the events of a device adds up to, and what did not fit.
 
 use super::event::{Action, Event};
-use super::rows::{Fate, NO_INDEX, Origin, Proof, Row};
+use super::open::{NO_SIZE, Open};
+use super::row::{Fate, NO_INDEX, Origin, Proof, Row};
 use super::rules::{Rules, SMALL};
-use super::walk::{Cutting, NO_SIZE, Open};
+use super::sizes::Cutting;
 
 /// So many frees with the stack of their alloc, and none with another, are no coincidence.
 const SAME_STACKS: u64 = 8;
@@ -242,6 +243,11 @@ impl Tally {
     /// Whether frees were recorded with the stack of the alloc, as `context="alloc"` does it.
     pub(super) fn frees_have_alloc_stack(&self) -> bool {
         self.same_stack >= SAME_STACKS && self.other_stack == 0
+    }
+
+    /// Whether something was active for a time that is not known, so that the room around other blocks is not known either.
+    pub(super) fn hides_blocks(&self) -> bool {
+        GAPS.iter().any(|gap| *gap != Gap::Request && self.gaps(*gap).count > 0)
     }
 
     /// The gaps of a kind.

@@ -1,5 +1,7 @@
 //! HTML with the one escape: whatever is text or the value of an attribute goes through here, and nowhere else.
 
+use std::fmt::Write as _;
+
 use crate::analysis::{Lang, Text};
 use crate::output::Redaction;
 
@@ -111,7 +113,7 @@ pub(super) fn visible(text: &str) -> std::borrow::Cow<'_, str> {
     let mut shown = String::with_capacity(text.len());
     for symbol in text.chars() {
         if is_hidden(symbol) {
-            shown.push_str(&format!("⟨U+{:04X}⟩", u32::from(symbol)));
+            let _infallible = write!(shown, "⟨U+{:04X}⟩", u32::from(symbol));
         } else {
             shown.push(symbol);
         }
@@ -130,7 +132,9 @@ pub(super) fn island(value: &serde_json::Value, redaction: &Redaction) -> String
     let mut text = String::with_capacity(json.len());
     for symbol in json.chars() {
         match symbol {
-            '<' | '>' | '&' => text.push_str(&format!("\\u{:04x}", u32::from(symbol))),
+            '<' | '>' | '&' => {
+                let _infallible = write!(text, "\\u{:04x}", u32::from(symbol));
+            }
             other => text.push(other),
         }
     }

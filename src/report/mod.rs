@@ -18,7 +18,7 @@ use std::io::{self, Write};
 
 use serde_json::json;
 
-use crate::analysis::chart::ChartFigure;
+use crate::analysis::chart::{ChartFigure, StackWords};
 use crate::analysis::{
     DeviceOverview, Figure, Finding, Gap, ImportNote, Lang, SnapshotFacts, Text, Thresholds,
 };
@@ -83,6 +83,8 @@ pub struct Report<'a> {
     pub devices: &'a [DeviceOverview],
     /// What the analyses found, in order.
     pub sections: &'a [Section],
+    /// Call stacks that tables lead to.
+    pub stacks: &'a [StackWords],
     /// Names of the parts to show; all where there are none.
     pub parts: &'a [String],
     /// Language that the page opens in.
@@ -113,6 +115,7 @@ impl Report<'_> {
         let mut registry = Registry::default();
         let mut html = Html::new(&self.redaction);
         page::write(&mut html, self, &strings, &mut registry);
+        registry.add_stacks(self.stacks);
         let (charts, stacks, rows) = registry.finish();
         let data = json!({
             "words": strings.script(),

@@ -301,9 +301,9 @@ fn reading(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings) {
         html.open("dl", &[("class", "source")]);
         for (key, value) in [
             ("reading.format", snapshot.format()),
-            ("reading.container", Text::same(snapshot.container().to_owned())),
-            ("reading.producer", Text::same(snapshot.producer().to_owned())),
-            ("reading.sha256", Text::same(snapshot.sha256().to_owned())),
+            ("reading.container", Text::same(snapshot.container())),
+            ("reading.producer", Text::same(snapshot.producer())),
+            ("reading.sha256", Text::same(snapshot.sha256())),
             ("reading.version", Text::same(format!("npusnap {}", snapshot.npusnap_version()))),
         ] {
             html.words("dt", &[], &strings.get(key));
@@ -323,7 +323,7 @@ fn reading(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings) {
             html.text(" ");
             html.element("b", &[], &quantity::count(note.value));
             html.text(" ");
-            html.text(&note.doc);
+            html.both(&note.meaning());
             html.close("li");
         }
         html.close("ul");

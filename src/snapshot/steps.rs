@@ -187,7 +187,7 @@ impl RowSink for Marked<'_> {
 struct NoNames;
 
 impl Names for NoNames {
-    fn name(&self, _symbol: Symbol) -> &str {
+    fn name(&self, _symbol: Symbol) -> &'static str {
         ""
     }
 }

@@ -34,6 +34,7 @@ impl Unfinished {
 
     /// Runs `place`, which gives the thing its final name, at a time when nobody clears away. What then stands where it was
     /// made is the old thing of that name, and to be cleared away as well.
+    #[expect(clippy::unused_self, reason = "nothing gets its final name that is not in the list")]
     pub(crate) fn settle<T>(&self, place: impl FnOnce() -> T) -> T {
         let list = list();
         let placed = place();
@@ -92,10 +93,7 @@ mod tests {
         place.settle(|| fs::rename(placed.path(), &target)).unwrap();
         drop(place);
         drop((given_up, place_given_up));
-        assert_eq!(
-            *list().iter().filter(|path| path.starts_with(dir.path())).next().unwrap(),
-            waiting.path()
-        );
+        assert_eq!(*list().iter().find(|path| path.starts_with(dir.path())).unwrap(), waiting.path());
         drop(place_waiting);
         assert_eq!(listed(), 0);
     }

@@ -8,8 +8,8 @@ use npusnap::analysis::chart;
 use npusnap::analysis::{
     Contributor, CounterChange, Device, DeviceFragmentation, DeviceOverview, ExpansionCause, FactPair,
     FieldPresence, FreeBlocks, ImportNote, LastEvent, Mark, OomContext, OomEvent, OomGrowth, OomPreceding,
-    Peak, Point, PoolOverview, Recording, SegmentChange, SegmentFragmentation, StackChange, TableCount,
-    TimelineStep,
+    Peak, Point, PoolOverview, Recording, SegmentChange, SegmentFragmentation, SegmentGrowth, Stack,
+    StackChange, StackGrowth, StepOverview, TableCount, TimelineStep,
 };
 use npusnap::engine::{self, BASE, Dialect, Engine, Options, SqlMacro};
 use npusnap::schema::TABLES;
@@ -193,6 +193,10 @@ fn typed_rows_have_the_columns_that_relations_have() {
     engine.contract::<TableCount>().unwrap();
     engine.contract::<FieldPresence>().unwrap();
     engine.contract::<Recording>().unwrap();
+    engine.contract::<StackGrowth>().unwrap();
+    engine.contract::<SegmentGrowth>().unwrap();
+    engine.contract::<Stack>().unwrap();
+    engine.contract::<StepOverview>().unwrap();
     engine.contract::<Peak>().unwrap();
     engine.contract::<Contributor>().unwrap();
     engine.contract::<Point>().unwrap();

@@ -49,9 +49,9 @@ fn every_mode_works_on_snapshots_that_hold_little() {
         assert!(all["result"].get("compare").is_none(), "{what}");
         let both = json(path, "all", &["--ref", fixture("npu_oom.pickle").to_str().unwrap()]);
         has(&both["result"]["compare"], COMPARE, &what);
-        for lang in ["en", "zh"] {
-            assert!(text(path, "all", &["--lang", lang]).starts_with("npusnap all"), "{what}");
-        }
+    }
+    for (path, lang) in cases.iter().zip(["en", "zh"]) {
+        assert!(text(path, "all", &["--lang", lang]).starts_with("npusnap all"), "{}", path.display());
     }
 }
 

@@ -2,6 +2,7 @@
 //! the questions of its evals have the answers they have.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -113,12 +114,14 @@ fn its_references_say_what_the_program_says() {
             .iter()
             .map(|column| column["name"].as_str().unwrap())
             .collect();
-        text.push_str(&format!(
+        write!(
+            text,
             "\n## {}\n\n{} Columns: {}.\n",
             definition["signature"].as_str().unwrap(),
             definition["summary"].as_str().unwrap(),
             columns.join(", ")
-        ));
+        )
+        .unwrap();
     }
     is_fresh("references/macros.md", &text);
 }
@@ -161,7 +164,7 @@ pub(crate) fn run_in_a_folder_of_snapshots(commands: &[String]) {
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{command}\n{told}");
         if command.starts_with("npusnap sql") {
-            assert!(output.stdout.iter().filter(|byte| **byte == b'\n').count() > 2, "no rows: {command}");
+            assert!(String::from_utf8_lossy(&output.stdout).lines().count() > 2, "no rows: {command}");
         }
     }
 }

@@ -56,22 +56,26 @@ def flags(seed):
 
 
 def generate(gen, arguments, path, truth):
-    """Runs the generator in this process and returns its simulators."""
-    sims = []
+    """Runs the generator in this process and returns its simulators and its stacks."""
+    sims, stacks = [], []
 
     class Recorded(original := gen.Sim):
         def __init__(self, *args, **kwargs):
             original.__init__(self, *args, **kwargs)
             sims.append(self)
 
-    gen.Sim = Recorded
+    def recorded_stacks(*args, original_stacks=gen.Stacks):
+        stacks.append(original_stacks(*args))
+        return stacks[-1]
+
+    gen.Sim, original_stacks, gen.Stacks = Recorded, gen.Stacks, recorded_stacks
     argv, sys.argv = sys.argv, ["gen_snapshot.py", *arguments, "--out", path, "--truth", truth]
     try:
         with contextlib.redirect_stderr(io.StringIO()):
             gen.main()
     finally:
-        gen.Sim, sys.argv = original, argv
-    return sims
+        gen.Sim, gen.Stacks, sys.argv = original, original_stacks, argv
+    return sims, stacks[0]
 
 
 def lifetimes(gen, sim, first, offset):
@@ -92,17 +96,39 @@ def lifetimes(gen, sim, first, offset):
                 done.append(record)
     rows = []
     for addr, size, block, alloc, requested, completed in done + list(live.values()):
+        frames = [sim.ctx_stack[sim.ctx[i]] if i is not None else None for i in (alloc, requested)]
         fate = "freed" if completed is not None else "pending_free" if requested is not None else "live"
         origin = "window" if alloc >= first else "before_window"
-        rows.append((addr, size, block, index(alloc), index(requested), index(completed), origin, fate))
+        rows.append((addr, size, block, index(alloc), index(requested), index(completed), origin, fate, frames))
     return sorted(rows, key=lambda row: (row[3] is not None, row[3] or 0, row[0]))
 
 
-def check(database, gen, sims, truth, arguments):
+def wrong_stacks(row, got, stacks, context):
+    """Whether the stacks of an allocation are not those of its alloc and its free."""
+    _, _, _, alloc, requested, completed, _, fate, (owner, freer) = row
+    owner, freer = (stacks.stacks[number] if number is not None else () for number in (owner, freer))
+    # A live block has its stack also where events have none.
+    knows_owner = fate != "freed" or (alloc is not None and context != "state")
+    want_freer = freer if requested is not None and context != "state" else ()
+    if context == "alloc":
+        want_freer = owner if requested is not None else ()
+    found_owner, found_freer = got
+    # From before the window an owner may be known by the frees that carry its stack, and is not where they do not.
+    right = found_owner == owner if knows_owner else found_owner in ((), owner)
+    return not right or found_freer != want_freer
+
+
+def check(database, gen, simulated, truth, arguments):
     """Differences between the database and the truth, and how many sizes it calls proven."""
     wrong = []
-    counts = {"rows": 0, "exact": 0, "bytes": 0, "exact_bytes": 0}
+    sims, stacks = simulated
+    context = arguments[arguments.index("--context") + 1]
+    counts = {"rows": 0, "exact": 0, "bytes": 0, "exact_bytes": 0, "owned": 0}
     connection = sqlite3.connect(database)
+    frames = {None: ()}
+    for number, text in connection.execute("SELECT id, frames_json FROM call_stacks"):
+        keys = [(frame["name"], frame["filename"], frame["line"]) for frame in json.loads(text)]
+        frames[number] = tuple(stacks._fidx[key] for key in keys)
     ids = dict(connection.execute("SELECT device_index, id FROM devices"))
     for sim, device in zip(sims, truth["devices"]):
         first, offset = device["window_start_event"], device["workspace_events"]
@@ -116,12 +142,16 @@ def check(database, gen, sims, truth, arguments):
         expected = lifetimes(gen, sim, first, offset)
         found = connection.execute(
             "SELECT addr, size, block_size, alloc_index, free_requested_index, free_completed_index, origin, fate,"
-            " block_size_exact FROM allocations WHERE device_id = ? ORDER BY id", (number,)).fetchall()
+            " block_size_exact, stack_id, free_stack_id FROM allocations WHERE device_id = ? ORDER BY id", (number,)).fetchall()
         if len(found) != len(expected):
             wrong.append(f"device {sim.dev}: {len(found)} allocations, truth has {len(expected)}")
         all_exact = True
         for got, want in zip(found, expected):
-            *got, exact = got
+            *got, exact, stack, free_stack = got
+            counts["owned"] += stack is not None
+            if wrong_stacks(want, (frames[stack], frames[free_stack]), stacks, context) and len(wrong) < 20:
+                wrong.append(f"device {sim.dev}: {got} has stacks {stack} and {free_stack}, truth {want}")
+            want = want[:-1]
             counts["rows"] += 1
             counts["bytes"] += want[2]
             if exact:
@@ -204,14 +234,14 @@ def main():
         arguments = flags(seed)
         with tempfile.TemporaryDirectory() as folder:
             path, truth = os.path.join(folder, "s.pickle"), os.path.join(folder, "truth.json")
-            sims = generate(gen, arguments, path, truth)
+            simulated = generate(gen, arguments, path, truth)
             run = subprocess.run([args.binary, "ingest", path, "-o", folder, "--no-indexes", "--quiet"],
                                  capture_output=True, text=True)
             if run.returncode != 0:
                 wrong, counts = [run.stderr], {}
             else:
                 with open(truth) as file:
-                    wrong, counts = check(os.path.join(folder, "s.db"), gen, sims, json.load(file), arguments)
+                    wrong, counts = check(os.path.join(folder, "s.db"), gen, simulated, json.load(file), arguments)
         for name, count in counts.items():
             totals[name] = totals.get(name, 0) + count
         if wrong:

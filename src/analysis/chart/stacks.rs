@@ -1,6 +1,7 @@
 //! Call stacks in few words: the innermost frame of the user's own code stands for the stack.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use serde_json::Value;
 
@@ -59,7 +60,7 @@ impl Frame {
 
     /// Whether it is neither Python nor in Python's own files.
     pub(super) fn is_native(&self) -> bool {
-        !self.filename.ends_with(".py") && !self.filename.starts_with('<')
+        !is_python(&self.filename) && !self.filename.starts_with('<')
     }
 
     /// Whether a user wrote it: neither native, nor of Python itself, nor of an installed package.
@@ -67,8 +68,12 @@ impl Frame {
     pub fn is_own(&self) -> bool {
         const FOREIGN: [&str; 6] =
             ["site-packages", "dist-packages", "/torch/", "/torch_npu/", "/lib/python3", "\\torch\\"];
-        self.filename.ends_with(".py") && !FOREIGN.iter().any(|part| self.filename.contains(part))
+        is_python(&self.filename) && !FOREIGN.iter().any(|part| self.filename.contains(part))
     }
+}
+
+fn is_python(filename: &str) -> bool {
+    Path::new(filename).extension().is_some_and(|extension| extension == "py")
 }
 
 /// `at::empty` of `at::empty<float>(int, long)`; an operator or a lambda keeps its brackets.
@@ -125,7 +130,7 @@ pub fn own_frame(frames: &[Frame]) -> Option<&Frame> {
     frames
         .iter()
         .find(|frame| frame.is_own())
-        .or_else(|| frames.iter().find(|frame| frame.filename.ends_with(".py")))
+        .or_else(|| frames.iter().find(|frame| is_python(&frame.filename)))
         .or_else(|| frames.first())
 }
 

@@ -76,7 +76,7 @@ fn stacks(outcome: &CompareOutcome) -> Option<TableFigure> {
         .map(|stack| {
             vec![
                 Cell::name(stack.device_index.to_string()),
-                Cell::Text(place(stack.frames_json.as_deref())),
+                Cell::stack(place(stack.frames_json.as_deref()), stack.stack_id),
                 Cell::bytes(stack.live_bytes),
                 Cell::bytes(stack.base_bytes),
                 Cell::bytes(stack.live_change),

@@ -30,12 +30,18 @@ fn index(failure: &Failure) -> String {
     failure.event.trace_index.map_or_else(|| "-".to_owned(), |index| index.to_string())
 }
 
+/// The failure's event, where it was recorded.
+fn event(failure: &Failure) -> Cell {
+    let (device_index, trace_index) = (failure.event.device_index, failure.event.trace_index);
+    trace_index.map_or_else(|| Cell::name("-"), |trace_index| Cell::event(device_index, trace_index))
+}
+
 fn states(failures: &[Failure]) -> TableFigure {
     let rows = failures.iter().map(|failure| {
         let state = &failure.event.state;
         vec![
             Cell::name(failure.event.device_index.to_string()),
-            Cell::name(index(failure)),
+            event(failure),
             Cell::bytes(state.requested),
             Cell::bytes(state.device_free),
             Cell::bytes(state.reserved),
@@ -119,7 +125,7 @@ fn details(failure: &Failure) -> Vec<Figure> {
 
 fn grown(row: &OomGrowth) -> Vec<Cell> {
     vec![
-        Cell::Text(place(row.frames_json.as_deref())),
+        Cell::stack(place(row.frames_json.as_deref()), row.stack_id),
         Cell::bytes(row.recent_bytes),
         Cell::count(row.recent_count),
         Cell::bytes(row.live_bytes),
@@ -129,10 +135,10 @@ fn grown(row: &OomGrowth) -> Vec<Cell> {
 
 fn before(row: &LastEvent) -> Vec<Cell> {
     vec![
-        Cell::name(row.trace_index.to_string()),
+        Cell::event(row.device_index, row.trace_index),
         Cell::name(row.action.clone()),
         Cell::name(row.addr.map_or_else(|| "-".to_owned(), quantity::address)),
         Cell::bytes(row.size),
-        Cell::Text(place(row.frames_json.as_deref())),
+        Cell::stack(place(row.frames_json.as_deref()), row.stack_id),
     ]
 }

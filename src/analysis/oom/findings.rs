@@ -1,8 +1,8 @@
 //! What the failures mean, in a sentence each.
 
-use super::cause::Cause;
+use super::cause::{Cause, State};
 use super::{Failure, OomOutcome};
-use crate::analysis::language::Text;
+use crate::analysis::language::{Lang, Text};
 use crate::analysis::outcome::{Finding, Quantity, Severity, Subject};
 use crate::quantity;
 
@@ -59,17 +59,20 @@ pub(super) fn words(cause: Cause) -> Text {
 
 fn of_failure(failure: &Failure) -> Finding {
     let (event, state) = (&failure.event, &failure.event.state);
-    let known = |value: Option<i64>| value.map_or_else(|| "?".to_owned(), quantity::bytes);
-    let (requested, free) = (known(state.requested), known(state.device_free));
-    let (pool, largest) = (known(state.pool_free_bytes), known(state.largest_free_block));
-    let (allocated, reserved) = (known(state.allocated), known(state.reserved));
     let cause = words(failure.cause);
     let (subject, en, zh) = match event.trace_index {
-        Some(trace_index) => (
-            Subject::Event { device_index: event.device_index, trace_index },
-            format!("a request of {requested} failed with {free} left in the driver: "),
-            format!("请求 {requested} 失败，驱动剩余 {free}："),
-        ),
+        Some(trace_index) => {
+            let (requested, free) = (known(state.requested), known(state.device_free));
+            (
+                Subject::Event { device_index: event.device_index, trace_index },
+                format!(
+                    "a request of {} failed with {} left in the driver: ",
+                    requested.get(Lang::En),
+                    free.get(Lang::En)
+                ),
+                format!("请求 {} 失败，驱动剩余 {}：", requested.get(Lang::Zh), free.get(Lang::Zh)),
+            )
+        }
         None => (
             Subject::Device(event.device_index),
             "the file's name says out of memory, but no such event was recorded; its final state: "
@@ -77,14 +80,10 @@ fn of_failure(failure: &Failure) -> Finding {
             "文件名表明发生了内存不足（OOM），但没有记录到该事件；最终状态：".to_owned(),
         ),
     };
-    let state_en = format!(
-        " ({allocated} of {reserved} reserved was allocated; {pool} was free in the pool, the largest block {largest})"
-    );
-    let state_zh =
-        format!("（已预留 {reserved}，其中已分配 {allocated}；池内空闲 {pool}，最大空闲块 {largest}）");
+    let level = level(state);
     let message = Text::new(
-        format!("{en}{}{state_en}", cause.get(crate::analysis::Lang::En)),
-        format!("{zh}{}{state_zh}", cause.get(crate::analysis::Lang::Zh)),
+        format!("{en}{}{}", cause.get(Lang::En), level.get(Lang::En)),
+        format!("{zh}{}{}", cause.get(Lang::Zh), level.get(Lang::Zh)),
     );
     Finding {
         rule: rule(failure.cause),
@@ -101,6 +100,29 @@ fn of_failure(failure: &Failure) -> Finding {
             ("pending_free_bytes", Quantity::Bytes(state.pending_free_bytes)),
         ],
     }
+}
+
+fn known(value: Option<i64>) -> Text {
+    value.map_or_else(|| Text::new("unknown size", "未知大小"), |value| Text::same(quantity::bytes(value)))
+}
+
+/// What the device held, in brackets; nothing where that is not known.
+fn level(state: &State) -> Text {
+    let Some((reserved, allocated)) = state.reserved.zip(state.allocated) else { return Text::same("") };
+    let (reserved, allocated) = (quantity::bytes(reserved), quantity::bytes(allocated));
+    let Some((free, largest)) = state.pool_free_bytes.zip(state.largest_free_block) else {
+        return Text::new(
+            format!(" ({allocated} of {reserved} reserved was allocated)"),
+            format!("（已预留 {reserved}，其中已分配 {allocated}）"),
+        );
+    };
+    let (free, largest) = (quantity::bytes(free), quantity::bytes(largest));
+    Text::new(
+        format!(
+            " ({allocated} of {reserved} reserved was allocated; {free} was free in the pool, the largest block {largest})"
+        ),
+        format!("（已预留 {reserved}，其中已分配 {allocated}；池内空闲 {free}，最大空闲块 {largest}）"),
+    )
 }
 
 fn none(outcome: &OomOutcome) -> Finding {

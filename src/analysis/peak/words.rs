@@ -275,7 +275,7 @@ fn contributors(device: &DevicePeak) -> TableFigure {
             Cell::Quantity(Quantity::Bytes(Some(contributor.requested_size))),
             Cell::Quantity(Quantity::Count(contributor.block_count)),
             Cell::Text(Text::same(stack)),
-            Cell::Text(contributor.place()),
+            Cell::stack(contributor.place(), contributor.stack_id),
         ]
     };
     let (shown, rest): (Vec<_>, Vec<_>) = device

@@ -244,12 +244,11 @@ impl Export<'_> {
         let lists = needed.max().unwrap_or(0).max(known);
         self.objects.open_list(u64::try_from(lists).unwrap_or(0)).map_err(output)?;
         for index in 0..lists {
-            match by_index.get(&index) {
-                Some(id) => self.events_of(*id, counts.events.get(id).copied().unwrap_or(0))?,
-                None => {
-                    self.objects.open_list(0).map_err(output)?;
-                    self.objects.close().map_err(output)?;
-                }
+            if let Some(id) = by_index.get(&index) {
+                self.events_of(*id, counts.events.get(id).copied().unwrap_or(0))?;
+            } else {
+                self.objects.open_list(0).map_err(output)?;
+                self.objects.close().map_err(output)?;
             }
         }
         self.objects.close().map_err(output)

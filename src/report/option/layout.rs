@@ -56,7 +56,7 @@ pub(super) fn draw(layout: &Layout) -> Drawing {
         })
         .collect();
     let legend: Vec<Text> = BlockState::ALL.iter().map(|state| state.words()).collect();
-    let mut names_axis = name_axis(names, 128);
+    let mut names_axis = name_axis(&names, 128);
     if let Some(label) = names_axis.get_mut("axisLabel").and_then(Value::as_object_mut) {
         label.insert("color".to_owned(), call("segmentColor"));
         label.insert("fontFamily".to_owned(), call("mono"));

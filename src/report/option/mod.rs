@@ -162,7 +162,7 @@ fn event_axis(first: i64, last: i64) -> Value {
 }
 
 /// An axis of names, the first on top.
-fn name_axis(names: Vec<Value>, width: usize) -> Value {
+fn name_axis(names: &[Value], width: usize) -> Value {
     json!({
         "type": "category",
         "inverse": true,

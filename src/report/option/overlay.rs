@@ -38,7 +38,7 @@ pub(super) fn draw(overlay: &Overlay) -> Drawing {
             let (a, b) = (at(&a_levels, point), at(&b_levels, point));
             let both = a.zip(b);
             json!([
-                f64::from(i32::try_from(point).unwrap_or(POINTS)) / f64::from(POINTS),
+                point,
                 a,
                 b,
                 both.map(|(a, b)| a.min(b)),
@@ -82,11 +82,17 @@ pub(super) fn draw(overlay: &Overlay) -> Drawing {
         json!({
             "dataset": {"source": source, "sourceHeader": false},
             "grid": {"left": 8, "right": 20, "top": 44, "bottom": 34, "containLabel": true},
+            // Only on an axis of names are curves put on top of each other, which the band is made of.
             "xAxis": {
-                "type": "value",
-                "min": 0,
-                "max": 1,
-                "axisLabel": {"formatter": call("percent"), "color": color("muted")},
+                "type": "category",
+                "boundaryGap": false,
+                "data": (0..points).collect::<Vec<_>>(),
+                "axisLabel": {
+                    "interval": POINTS / 8 - 1,
+                    "formatter": call("progress"),
+                    "color": color("muted"),
+                    "showMaxLabel": true,
+                },
                 "axisLine": {"lineStyle": {"color": color("faint")}},
                 "axisTick": {"show": false},
                 "splitLine": {"show": false},
@@ -102,5 +108,5 @@ pub(super) fn draw(overlay: &Overlay) -> Drawing {
             ],
         }),
     );
-    Drawing { option, extra: json!({}), height: 36 }
+    Drawing { option, extra: json!({"points": POINTS}), height: 36 }
 }

@@ -90,7 +90,7 @@ pub(super) fn draw(sequence: &Sequence) -> Drawing {
                 "axisTick": {"show": false},
                 "splitLine": {"lineStyle": {"color": color("line")}},
             },
-            "yAxis": name_axis(names, 190),
+            "yAxis": name_axis(&names, 190),
             "dataZoom": [
                 {"type": "inside", "yAxisIndex": 0, "filterMode": "none", "zoomOnMouseWheel": "ctrl"},
             ],

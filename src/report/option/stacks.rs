@@ -53,7 +53,7 @@ pub(super) fn draw(stacks: &Stacks) -> Drawing {
         json!({
             "grid": {"left": 8, "right": 132, "top": 20, "bottom": 8, "containLabel": true},
             "xAxis": with(byte_axis(ByteAxis::up_to(most.unwrap_or(0))), json!({"position": "bottom"})),
-            "yAxis": name_axis(names, 340),
+            "yAxis": name_axis(&names, 340),
             "dataZoom": zoom("yAxisIndex", false),
             "series": [{
                 "type": "bar",

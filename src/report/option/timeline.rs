@@ -9,6 +9,7 @@ use crate::analysis::chart::{Counter, Mark, Timeline};
 /// Lines across the chart that stay readable.
 const MOST_LINES: usize = 40;
 
+#[expect(clippy::too_many_lines, reason = "one object of options, which reads best in one piece")]
 pub(super) fn draw(timeline: &Timeline) -> Drawing {
     let levels = &timeline.levels;
     let known: Vec<(usize, Counter)> = Counter::ALL

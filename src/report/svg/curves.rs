@@ -1,7 +1,7 @@
 //! Counters over time, growth of the pool, and the comparison of two snapshots.
 
 use super::paper::{Anchor, Wording, fitted, sheet};
-use super::plot::{Plot, scale};
+use super::plot::{Plot, TOP, scale};
 use crate::analysis::Text;
 use crate::analysis::chart::{Counter, Expansion, Mark, Overlay, Timeline};
 use crate::output::Redaction;
@@ -31,7 +31,7 @@ pub(super) fn timeline(timeline: &Timeline, wording: Wording, redaction: &Redact
             if points.is_empty() {
                 continue;
             }
-            let path = plot.steps(&points);
+            let path = plot.steps(&points, last);
             paper.area(plot.closed(path.clone()), &format!("{}_fill", counter.name()), 1.0);
             paper.line(path, counter.name(), 1);
             legend.push((counter.words(), counter.name()));
@@ -57,7 +57,7 @@ pub(super) fn timeline(timeline: &Timeline, wording: Wording, redaction: &Redact
             columns.dedup();
             for x in columns {
                 if crosses {
-                    paper.dashes((x, plot.top()), (x, plot.bottom()), tone);
+                    paper.dashes((x, TOP), (x, plot.bottom()), tone);
                 } else {
                     paper.line(vec![(x, plot.bottom() - 6), (x, plot.bottom())], tone, 2);
                 }
@@ -69,7 +69,9 @@ pub(super) fn timeline(timeline: &Timeline, wording: Wording, redaction: &Redact
             paper.circle(at, 4, peak.counter.name(), true);
         }
         if let Some(peak) = timeline.peaks.iter().find(|peak| peak.counter == Counter::Allocated) {
-            let at = (plot.x(peak.trace_index).clamp(140, 820), plot.y(peak.bytes) - 12);
+            // Above all curves, so that no line runs through it.
+            let top = timeline.peaks.iter().map(|peak| plot.y(peak.bytes)).min().unwrap_or(0);
+            let at = (plot.x(peak.trace_index).clamp(170, 800), top - 10);
             let bytes = quantity::bytes(peak.bytes);
             paper.words(
                 &Text::new(format!("peak {bytes}"), format!("峰值 {bytes}")),
@@ -99,10 +101,8 @@ pub(super) fn expansion(expansion: &Expansion, wording: Wording, redaction: &Red
         plot.powers(paper, least, most);
         let mut path: Vec<(i32, i32)> = Vec::new();
         for event in events {
-            let (x, y) = (
-                plot.x(event.trace_index),
-                scale(event.net_segments - low, high - low, plot.bottom(), plot.top()),
-            );
+            let (x, y) =
+                (plot.x(event.trace_index), scale(event.net_segments - low, high - low, plot.bottom(), TOP));
             if let Some((_, before)) = path.last().copied()
                 && before != y
             {
@@ -150,23 +150,24 @@ pub(super) fn overlay(overlay: &Overlay, wording: Wording, redaction: &Redaction
     let [a_name, b_name] = &overlay.names;
     sheet(HEIGHT, wording, redaction, |paper| {
         plot.bytes(paper);
-        for (point, (a, b)) in (0_i64..).zip(a_levels.iter().zip(&b_levels)) {
-            let Some((a, b)) = a.zip(*b) else { continue };
-            if a != b {
-                let (x, next) = (plot.x(point), plot.x(point + 1).max(plot.x(point) + 1));
-                let (top, bottom) = (plot.y(a.max(b)), plot.y(a.min(b)));
-                let tone = if a > b { "alloc" } else { "release" };
-                paper.area(vec![(x, top), (next, top), (next, bottom), (x, bottom)], tone, 0.25);
-            }
+        for (is_more, stretch) in stretches(&a_levels, &b_levels) {
+            let edge = |pick: fn(i64, i64) -> i64| {
+                let points: Vec<(i64, i64)> =
+                    stretch.iter().map(|(point, a, b)| (*point, pick(*a, *b))).collect();
+                plot.steps(&points, stretch.last().map_or(0, |(point, ..)| point + 1))
+            };
+            let mut outline = edge(i64::max);
+            outline.extend(edge(i64::min).into_iter().rev());
+            paper.area(outline, if is_more { "alloc" } else { "release" }, 0.25);
         }
         let curve = |values: &[Option<i64>]| -> Vec<(i64, i64)> {
             (0_i64..).zip(values).filter_map(|(point, bytes)| Some((point, (*bytes)?))).collect()
         };
         // Every other piece of the curve is drawn: dashes along it.
-        for pieces in plot.steps(&curve(&a_levels)).chunks(6) {
+        for pieces in plot.steps(&curve(&a_levels), last).chunks(6) {
             paper.line(pieces.iter().take(4).copied().collect(), "muted", 2);
         }
-        paper.line(plot.steps(&curve(&b_levels)), "allocated", 2);
+        paper.line(plot.steps(&curve(&b_levels), last), "allocated", 2);
         plot.along(paper, |point| quantity::percent(point, last));
         paper.legend(
             &[
@@ -178,4 +179,40 @@ pub(super) fn overlay(overlay: &Overlay, wording: Wording, redaction: &Redaction
             84,
         );
     })
+}
+
+/// Whether A is above, and position, A and B of each point.
+type Stretch = (bool, Vec<(i64, i64, i64)>);
+
+/// Points at which one curve stays above the other.
+fn stretches(a_levels: &[Option<i64>], b_levels: &[Option<i64>]) -> Vec<Stretch> {
+    let mut stretches: Vec<Stretch> = Vec::new();
+    let mut is_open = false;
+    for (point, (a, b)) in (0_i64..).zip(a_levels.iter().zip(b_levels)) {
+        let Some((a, b)) = a.zip(*b).filter(|(a, b)| a != b) else {
+            is_open = false;
+            continue;
+        };
+        match stretches.last_mut().filter(|(is_more, _)| is_open && *is_more == (a > b)) {
+            Some((_, points)) => points.push((point, a, b)),
+            None => stretches.push((a > b, vec![(point, a, b)])),
+        }
+        is_open = true;
+    }
+    stretches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stretch_ends_where_the_curves_meet_cross_or_are_not_known() {
+        let levels = |values: &[i64]| {
+            values.iter().map(|value| Some(*value).filter(|value| *value >= 0)).collect::<Vec<_>>()
+        };
+        let found = stretches(&levels(&[5, 6, 2, 3, 9, 9]), &levels(&[1, 6, 4, 3, -1, 8]));
+        let expected = vec![(true, vec![(0, 5, 1)]), (false, vec![(2, 2, 4)]), (true, vec![(5, 9, 8)])];
+        assert_eq!(found, expected);
+    }
 }

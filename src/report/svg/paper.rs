@@ -125,7 +125,8 @@ impl Paper<'_> {
             },
             VPos::Center,
         );
-        let font = ("sans-serif", 12).into_font();
+        // plotters takes the height of a line; the text itself is a fifth smaller.
+        let font = ("sans-serif", 15).into_font();
         let ink = color(tone);
         let style = TextStyle::from(font).color(&ink).pos(position);
         drop(self.area.draw_text(text, &style, at));

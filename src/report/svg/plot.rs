@@ -7,7 +7,7 @@ use crate::report::axis::ByteAxis;
 
 const LEFT: i32 = 84;
 const RIGHT: i32 = WIDTH - 24;
-const TOP: i32 = 34;
+pub(super) const TOP: i32 = 34;
 const BELOW: i32 = 30;
 /// Ticks along the bottom.
 const TICKS: i64 = 6;
@@ -33,10 +33,6 @@ impl Plot {
 
     pub(super) fn y(&self, bytes: i64) -> i32 {
         scale(bytes, self.axis.max, self.bottom, TOP)
-    }
-
-    pub(super) fn top(&self) -> i32 {
-        TOP
     }
 
     pub(super) fn bottom(&self) -> i32 {
@@ -90,8 +86,9 @@ impl Plot {
         paper.words(words, (RIGHT, self.bottom + 26), Anchor::End, "muted");
     }
 
-    /// A curve of steps with few corners: in every two columns of pixels its first, lowest and highest level.
-    pub(super) fn steps(&self, points: &[(i64, i64)]) -> Vec<(i32, i32)> {
+    /// A curve of steps that ends at `last`, with few corners: in every two columns of pixels its lowest, highest and last
+    /// level.
+    pub(super) fn steps(&self, points: &[(i64, i64)], last: i64) -> Vec<(i32, i32)> {
         const COLUMN: i32 = 2;
         let mut path: Vec<(i32, i32)> = Vec::new();
         let mut column: Option<(i32, i32, i32, i32)> = None;
@@ -119,7 +116,7 @@ impl Plot {
         }
         close(column);
         if let Some((_, y)) = path.last().copied() {
-            path.push((RIGHT, y));
+            path.push((self.x(last).min(RIGHT), y));
         }
         path.dedup();
         path
@@ -171,7 +168,7 @@ mod tests {
     fn a_path_keeps_the_highest_and_the_lowest_of_a_column() {
         let plot = Plot::new(230, 0, 81_200, ByteAxis { max: 166, step: 83 });
         // A hundred events to a pixel: a peak between two equal levels must not vanish.
-        let path = plot.steps(&[(0, 10), (10, 166), (20, 0), (30, 10), (1000, 20)]);
+        let path = plot.steps(&[(0, 10), (10, 166), (20, 0), (30, 10), (1000, 20)], 81_200);
         let ys: Vec<i32> = path.iter().map(|(_, y)| *y).collect();
         assert!(ys.contains(&plot.y(166)) && ys.contains(&plot.y(0)), "{path:?}");
         assert_eq!(path.last().unwrap().1, plot.y(20));

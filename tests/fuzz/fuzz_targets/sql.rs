@@ -47,7 +47,7 @@ fn answer(sql: &str) -> npusnap::error::Result<()> {
             params.push((name.to_owned(), Value::from(3)));
         }
     }
-    let options = QueryOptions { params, timeout: Some(Duration::from_millis(300)), ..QueryOptions::default() };
+    let options = QueryOptions { params, timeout: Some(Duration::from_secs(1)), ..QueryOptions::default() };
     let mut batches = ENGINE.query_with(sql, &options)?;
     let format = FORMATS[sql.len() % FORMATS.len()];
     let Ok(mut writer) = RowWriter::new(format, batches.schema(), Some(80), io::sink()) else { return Ok(()) };

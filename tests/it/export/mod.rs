@@ -215,7 +215,8 @@ fn counters_and_allocations_stand_in_a_perfetto_trace() {
     for device in
         select(&engine, "SELECT device_id, allocated, reserved FROM device_overview WHERE trace_count > 0")
     {
-        let last = of("C").into_iter().rfind(|event| event["pid"].to_string() == device[0]).unwrap();
+        let last =
+            of("C").into_iter().rfind(|event| event["pid"] == device[0].parse::<i64>().unwrap()).unwrap();
         assert_eq!(
             [last["args"]["allocated"].to_string(), last["args"]["reserved"].to_string()],
             device[1..]

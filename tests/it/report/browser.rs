@@ -4,15 +4,15 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::{fixture, report};
+use super::report_of;
 
 #[test]
 fn pages_work_in_a_browser() {
     let folder = tempfile::tempdir().unwrap();
     let mut pages = Vec::new();
-    for name in ["npu_two_devices", "cuda_oom_expandable", "cuda_empty"] {
+    for (name, lang) in [("npu_two_devices", "en"), ("cuda_oom_expandable", "zh"), ("cuda_empty", "en")] {
         let page = folder.path().join(format!("{name}.html"));
-        fs::write(&page, report(&fixture(&format!("{name}.pickle")), &[])).unwrap();
+        fs::write(&page, report_of(&format!("{name}.pickle"), &["--mode", "all", "--lang", lang])).unwrap();
         pages.push(page);
     }
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/check_report.py");

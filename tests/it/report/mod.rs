@@ -2,13 +2,25 @@
 
 mod browser;
 mod hostile;
+mod options;
 mod page;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use serde_json::Value;
+
+/// The page of a fixture. Each is made once for all tests.
+fn report_of(name: &str, arguments: &[&str]) -> String {
+    type Pages = Mutex<BTreeMap<String, Arc<OnceLock<String>>>>;
+    static PAGES: Pages = Mutex::new(BTreeMap::new());
+    let key = format!("{name} {}", arguments.join(" "));
+    let page = Arc::clone(PAGES.lock().unwrap().entry(key).or_default());
+    page.get_or_init(|| report(&fixture(name), arguments)).clone()
+}
 
 /// Runs `npusnap analyze` on a source and gives back the page it wrote.
 fn report(source: &Path, arguments: &[&str]) -> String {

@@ -1,0 +1,337 @@
+//! Leak: which call stacks hold more and more memory from step to step, and never give it back.
+//!
+//! Growth across steps is what decides. What the usual rules look at is reported beside it: whether reserved memory only ever
+//! grew, and what of the early allocations is still alive. Weights and optimizer state satisfy both and leak nothing.
+
+mod judge;
+mod words;
+
+use serde_json::{Value, json};
+
+use super::devices::Device;
+use super::frames::frames;
+use super::outcome::{Figure, Finding, Outcome};
+use super::thresholds::Thresholds;
+use super::{Analysis, Lang, Scope};
+use crate::engine::{Engine, Value as Argument, row};
+use crate::error::Result;
+use judge::{Suspect, Verdict};
+
+/// Stacks named by what they hold since early on.
+const LONG_LIVED: usize = 3;
+/// Suspects whose frames are looked up and shown; those behind them are counted.
+const SUSPECTS: usize = 20;
+
+row! {
+    /// How the memory of one call stack grew across steps.
+    pub struct StackGrowth from "stack_growth" {
+        /// Device number in the snapshot.
+        device_index: i64,
+        /// Call stack; NULL for blocks without one.
+        stack_id: Option<i64>,
+        /// `annotation`, `inferred` or `time`; NULL where the history is too short.
+        origin: Option<String>,
+        /// Events of the device's history.
+        event_count: i64,
+        /// Steps seen to their end.
+        step_count: i64,
+        /// Steps between the first moment and the last.
+        step_span: i64,
+        /// Intervals compared.
+        interval_count: i64,
+        /// Intervals in which the stack held more at the end.
+        grew_count: i64,
+        /// Intervals in which it held less.
+        shrank_count: i64,
+        /// Requested bytes it held more at the last moment than at the first.
+        growth_size: i64,
+        /// Of them, in the second half of the intervals.
+        late_growth_size: i64,
+        /// Blocks it held more.
+        growth_count: i64,
+        /// Requested bytes it holds at the end.
+        live_size: i64,
+        /// Blocks it holds at the end.
+        live_count: i64,
+        /// Of the bytes, allocated early.
+        early_size: i64,
+        /// Of the blocks, allocated early.
+        early_count: i64,
+        /// Event of the oldest of them.
+        first_index: Option<i64>,
+        /// Event of the newest of them.
+        last_index: Option<i64>,
+    }
+}
+
+row! {
+    /// What growth can be told by on a device.
+    pub struct StepOverview from "step_overview" {
+        /// Device number in the snapshot.
+        device_index: i64,
+        /// Events of the history.
+        event_count: i64,
+        /// `annotation`, `inferred` or `time`; NULL where the history is too short.
+        origin: Option<String>,
+        /// Steps seen to their end.
+        step_count: i64,
+        /// Intervals compared.
+        interval_count: i64,
+        /// Requested bytes of all allocations in these intervals.
+        allocated_size: i64,
+    }
+}
+
+row! {
+    /// How reserved memory of one device grew and shrank.
+    pub struct SegmentGrowth from "segment_growth" {
+        /// Device number in the snapshot.
+        device_index: i64,
+        /// Events that brought bytes.
+        grow_count: i64,
+        /// Events that took bytes.
+        shrink_count: i64,
+        /// Bytes that came.
+        grown_size: i64,
+        /// Bytes that went.
+        shrunk_size: i64,
+        /// Bytes that came in the second half of the history.
+        late_grown_size: i64,
+        /// First event that brought bytes.
+        first_grow_index: Option<i64>,
+        /// Last event that brought bytes.
+        last_grow_index: Option<i64>,
+        /// Whether bytes came and none went.
+        is_monotone: i64,
+    }
+}
+
+row! {
+    /// A call stack.
+    pub struct Stack from "call_stack" {
+        /// Number of the stack.
+        stack_id: i64,
+        /// Its frames.
+        frames_json: String,
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Leak;
+
+impl Analysis for Leak {
+    fn name(&self) -> &'static str {
+        "leak"
+    }
+
+    fn relations(&self) -> &'static [&'static str] {
+        &["stack_growth", "step_overview", "segment_growth"]
+    }
+
+    fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope<'_>) -> Result<Box<dyn Outcome>> {
+        let devices = Device::in_scope(engine, scope)?;
+        let mut stacks: Vec<StackGrowth> = scope.rows(engine)?;
+        let mut segments: Vec<SegmentGrowth> = scope.rows(engine)?;
+        let mut steps: Vec<StepOverview> = scope.rows(engine)?;
+        let mut all = Vec::with_capacity(devices.len());
+        for device in devices {
+            let index = device.device_index;
+            let stacks: Vec<StackGrowth> = stacks.extract_if(.., |row| row.device_index == index).collect();
+            let steps = steps.extract_if(.., |row| row.device_index == index).next();
+            let mut leak = DeviceLeak::judged(index, stacks, steps, engine, thresholds)?;
+            leak.segments = segments.extract_if(.., |row| row.device_index == index).next();
+            all.push(leak);
+        }
+        // Pinned host memory is a domain of its own: it stands beside the devices, never among them.
+        let (host, devices) = all.into_iter().partition(|device| device.device_index < 0);
+        Ok(Box::new(LeakOutcome { devices, host, thresholds: thresholds.clone() }))
+    }
+}
+
+#[derive(Debug)]
+struct LeakOutcome {
+    devices: Vec<DeviceLeak>,
+    host: Vec<DeviceLeak>,
+    thresholds: Thresholds,
+}
+
+/// A stack with its frames.
+#[derive(Debug)]
+struct Named<T> {
+    what: T,
+    frames_json: Option<String>,
+}
+
+#[derive(Debug)]
+struct DeviceLeak {
+    device_index: i64,
+    steps: Option<StepOverview>,
+    segments: Option<SegmentGrowth>,
+    live_size: i64,
+    live_count: i64,
+    early_size: i64,
+    early_count: i64,
+    long_lived: Vec<Named<StackGrowth>>,
+    suspects: Vec<Named<Suspect>>,
+    /// Suspects in all, also those that are not listed.
+    suspect_count: usize,
+    /// Requested bytes by which all suspects grew.
+    retained_size: i64,
+    verdict: Verdict,
+}
+
+impl DeviceLeak {
+    fn judged(
+        device_index: i64,
+        mut stacks: Vec<StackGrowth>,
+        steps: Option<StepOverview>,
+        engine: &Engine,
+        thresholds: &Thresholds,
+    ) -> Result<Self> {
+        let allocated = steps.as_ref().map_or(0, |steps| steps.allocated_size);
+        let suspects = judge::suspects(&stacks, allocated, thresholds);
+        let verdict = suspects.iter().map(|suspect| suspect.verdict).max().unwrap_or(Verdict::None);
+        let suspect_count = suspects.len();
+        let retained_size = suspects.iter().map(|suspect| suspect.growth.growth_size).sum();
+        let mut named = Vec::new();
+        for suspect in suspects.into_iter().take(SUSPECTS) {
+            named.push(Named { frames_json: frames_of(engine, suspect.growth.stack_id)?, what: suspect });
+        }
+        let sum = |value: fn(&StackGrowth) -> i64| stacks.iter().map(value).sum();
+        let (live_size, live_count) = (sum(|row| row.live_size), sum(|row| row.live_count));
+        let (early_size, early_count) = (sum(|row| row.early_size), sum(|row| row.early_count));
+        stacks.retain(|row| row.early_size > 0);
+        stacks.sort_by_key(|row| std::cmp::Reverse(row.early_size));
+        let mut long_lived = Vec::new();
+        for row in stacks.into_iter().take(LONG_LIVED) {
+            long_lived.push(Named { frames_json: frames_of(engine, row.stack_id)?, what: row });
+        }
+        Ok(Self {
+            device_index,
+            steps,
+            segments: None,
+            live_size,
+            live_count,
+            early_size,
+            early_count,
+            long_lived,
+            suspects: named,
+            suspect_count,
+            retained_size,
+            verdict,
+        })
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "device_index": self.device_index,
+            "verdict": self.verdict.name(),
+            "history": self.steps.as_ref().map(|steps| json!({
+                "origin": steps.origin,
+                "event_count": steps.event_count,
+                "step_count": steps.step_count,
+                "interval_count": steps.interval_count,
+                "allocated_bytes": steps.allocated_size,
+            })),
+            "monotone": self.segments.as_ref().map(SegmentGrowth::json),
+            "live_bytes": self.live_size,
+            "live_count": self.live_count,
+            "long_lived": {
+                "bytes": self.early_size,
+                "count": self.early_count,
+                "stacks": self.long_lived.iter().map(|stack| json!({
+                    "stack_id": stack.what.stack_id,
+                    "bytes": stack.what.early_size,
+                    "count": stack.what.early_count,
+                    "frames": frames(stack.frames_json.as_deref()),
+                })).collect::<Vec<_>>(),
+            },
+            "suspect_count": self.suspect_count,
+            "retained_bytes": self.retained_size,
+            "suspects": self.suspects.iter().map(|suspect| self.suspect_json(suspect)).collect::<Vec<_>>(),
+        })
+    }
+
+    fn suspect_json(&self, suspect: &Named<Suspect>) -> Value {
+        let growth = &suspect.what.growth;
+        let mut evidence = vec![json!({
+            "rule": "growth_across_steps",
+            "interval_count": growth.interval_count,
+            "grew_count": growth.grew_count,
+            "shrank_count": growth.shrank_count,
+            "growth_bytes": growth.growth_size,
+            "growth_count": growth.growth_count,
+            "late_growth_bytes": growth.late_growth_size,
+        })];
+        if growth.early_count > 0 {
+            evidence.push(json!({
+                "rule": "long_lived_blocks",
+                "bytes": growth.early_size,
+                "count": growth.early_count,
+            }));
+        }
+        if let Some(rank) = self.rank(growth) {
+            evidence.push(json!({ "rule": "top_long_lived_stack", "rank": rank }));
+        }
+        if self.segments.as_ref().is_some_and(|segments| segments.is_monotone == 1) {
+            evidence.push(json!({ "rule": "reserved_only_grew" }));
+        }
+        json!({
+            "stack_id": growth.stack_id,
+            "verdict": suspect.what.verdict.name(),
+            "live_bytes": growth.live_size,
+            "live_count": growth.live_count,
+            "growth_bytes_per_step": suspect.what.growth_per_step,
+            "first_index": growth.first_index,
+            "last_index": growth.last_index,
+            "score": suspect.what.score,
+            "evidence": evidence,
+            "frames": frames(suspect.frames_json.as_deref()),
+        })
+    }
+
+    /// Place of a stack among those that hold most since early on, from 1.
+    fn rank(&self, growth: &StackGrowth) -> Option<usize> {
+        let place = self.long_lived.iter().position(|stack| stack.what.stack_id == growth.stack_id);
+        place.map(|place| place + 1)
+    }
+}
+
+impl SegmentGrowth {
+    fn json(&self) -> Value {
+        json!({
+            "is_monotone": self.is_monotone == 1,
+            "grow_count": self.grow_count,
+            "shrink_count": self.shrink_count,
+            "grown_bytes": self.grown_size,
+            "shrunk_bytes": self.shrunk_size,
+            "late_grown_bytes": self.late_grown_size,
+            "first_index": self.first_grow_index,
+            "last_index": self.last_grow_index,
+        })
+    }
+}
+
+fn frames_of(engine: &Engine, stack: Option<i64>) -> Result<Option<String>> {
+    let Some(stack) = stack else { return Ok(None) };
+    let found: Vec<Stack> = engine.rows(&[("stack", Argument::from(stack))])?;
+    Ok(found.into_iter().next().map(|stack| stack.frames_json))
+}
+
+impl Outcome for LeakOutcome {
+    fn json(&self, _lang: Lang) -> Value {
+        json!({
+            "devices": self.devices.iter().map(DeviceLeak::json).collect::<Vec<_>>(),
+            "host": self.host.iter().map(DeviceLeak::json).collect::<Vec<_>>(),
+        })
+    }
+
+    fn findings(&self) -> Vec<Finding> {
+        words::findings(&self.devices, &self.thresholds)
+    }
+
+    fn figures(&self) -> Vec<Figure> {
+        words::figures(&self.devices)
+    }
+}

@@ -1,0 +1,362 @@
+//! What is said about leaks, and shown of them.
+
+use super::judge::{Suspect, Verdict};
+use super::{DeviceLeak, Named, StackGrowth};
+use crate::analysis::frames::place;
+use crate::analysis::language::{Lang, Text};
+use crate::analysis::outcome::{Cell, Figure, Finding, Quantity, Severity, Subject, TableFigure};
+use crate::analysis::thresholds::Thresholds;
+use crate::quantity;
+
+/// Suspects that a person gets to see, in findings and in the table.
+const FINDINGS: usize = 3;
+const SHOWN: usize = 10;
+
+pub(super) fn findings(devices: &[DeviceLeak], thresholds: &Thresholds) -> Vec<Finding> {
+    if devices.is_empty() {
+        return vec![Finding {
+            rule: "leak/no_devices",
+            severity: Severity::Info,
+            subject: Subject::Snapshot,
+            message: Text::new(
+                "no segments and no events: nothing can leak, nothing can be told",
+                "没有 segment，也没有事件：无从判断是否泄漏",
+            ),
+            evidence: Vec::new(),
+        }];
+    }
+    let mut findings: Vec<Finding> = devices.iter().flat_map(|device| device.findings(thresholds)).collect();
+    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    findings
+}
+
+pub(super) fn figures(devices: &[DeviceLeak]) -> Vec<Figure> {
+    let mut figures = Vec::new();
+    for device in devices {
+        if !device.suspects.is_empty() {
+            figures.push(Figure::Table(suspects(device)));
+        }
+        if !device.long_lived.is_empty() && device.event_count() > 0 {
+            figures.push(Figure::Table(long_lived(device)));
+        }
+    }
+    figures
+}
+
+impl DeviceLeak {
+    fn finding(
+        &self,
+        rule: &'static str,
+        severity: Severity,
+        message: Text,
+        evidence: Vec<(&'static str, Quantity)>,
+    ) -> Finding {
+        Finding { rule, severity, subject: Subject::Device(self.device_index), message, evidence }
+    }
+
+    fn findings(&self, thresholds: &Thresholds) -> Vec<Finding> {
+        if self.live_count == 0 {
+            return vec![self.all_freed()];
+        }
+        if self.event_count() == 0 {
+            return vec![self.no_history()];
+        }
+        let mut findings: Vec<Finding> =
+            self.suspects.iter().take(FINDINGS).map(|suspect| self.grows(suspect)).collect();
+        if self.verdict == Verdict::None && self.interval_count() > 0 {
+            findings.push(self.nothing_grows());
+        }
+        findings.extend(self.retained(thresholds));
+        findings.extend(self.short(thresholds));
+        findings.extend(self.monotone());
+        findings
+    }
+
+    fn all_freed(&self) -> Finding {
+        self.finding(
+            "leak/all_freed",
+            Severity::Ok,
+            Text::new("nothing is allocated at the end: nothing leaked", "最终没有任何分配：没有泄漏"),
+            vec![("live_count", Quantity::Count(0))],
+        )
+    }
+
+    fn no_history(&self) -> Finding {
+        self.finding(
+            "leak/no_history",
+            Severity::Info,
+            Text::new(
+                "no events were recorded here: what is alive is known, but not whether it keeps growing",
+                "此设备没有记录事件：只知道哪些内存存活，无法判断是否持续增长",
+            ),
+            vec![("live_bytes", Quantity::Bytes(Some(self.live_size)))],
+        )
+    }
+
+    fn grows(&self, suspect: &Named<Suspect>) -> Finding {
+        let growth = &suspect.what.growth;
+        let severity = match suspect.what.verdict {
+            Verdict::Likely => Severity::Critical,
+            _ => Severity::Warning,
+        };
+        let (en, zh) = interval_words(growth);
+        let at = stack_words(growth, suspect.frames_json.as_deref());
+        let size = quantity::bytes(growth.growth_size);
+        let live = quantity::bytes(growth.live_size);
+        let blocks = quantity::count(growth.live_count);
+        let (grew, all) = (quantity::count(growth.grew_count), quantity::count(growth.interval_count));
+        self.finding(
+            "leak/growth",
+            severity,
+            Text::new(
+                format!(
+                    "{} held more memory in {grew} of {all} {en}: {size} more in all; it holds {live} in {blocks} blocks \
+                     at the end",
+                    at.get(Lang::En)
+                ),
+                format!(
+                    "{} 在 {all} {zh}中有 {grew} 次占用增加，共增加 {size}；最终占用 {live}，{blocks} 个内存块",
+                    at.get(Lang::Zh)
+                ),
+            ),
+            vec![
+                ("grew_count", Quantity::Count(growth.grew_count)),
+                ("interval_count", Quantity::Count(growth.interval_count)),
+                ("growth_bytes", Quantity::Bytes(Some(growth.growth_size))),
+                ("live_bytes", Quantity::Bytes(Some(growth.live_size))),
+                ("live_count", Quantity::Count(growth.live_count)),
+                ("score", Quantity::Ratio(Some(suspect.what.score))),
+            ],
+        )
+    }
+
+    /// Where growth is everywhere at once, there is another explanation.
+    fn retained(&self, thresholds: &Thresholds) -> Option<Finding> {
+        let allocated = self.steps.as_ref()?.allocated_size;
+        let share = share(self.retained_size, allocated).filter(|share| *share > thresholds.leak_retained)?;
+        let percent = quantity::ratio(Some(share));
+        let count = i64::try_from(self.suspect_count).unwrap_or(i64::MAX);
+        let stacks = quantity::count(count);
+        Some(self.finding(
+            "leak/retained",
+            Severity::Info,
+            Text::new(
+                format!(
+                    "{stacks} call stacks kept {percent} of all that was allocated meanwhile: this is also what a pass \
+                     looks like that is not over when the recording ends, or results that keep their graph alive"
+                ),
+                format!(
+                    "{stacks} 个调用栈保留了同期全部分配量的 {percent}：录制结束时尚未完成的一次前向计算，或仍持有计算图的结果，也是这种表现"
+                ),
+            ),
+            vec![
+                ("suspect_count", Quantity::Count(count)),
+                ("retained_ratio", Quantity::Ratio(Some(share))),
+            ],
+        ))
+    }
+
+    fn nothing_grows(&self) -> Finding {
+        let steps = self.step_count();
+        let message = if self.is_by_steps() {
+            let steps = quantity::count(steps);
+            Text::new(
+                format!("no call stack keeps growing across {steps} steps"),
+                format!("{steps} 个步骤中没有持续增长的调用栈"),
+            )
+        } else {
+            Text::new(
+                "no call stack keeps growing over the recorded window",
+                "记录窗口内没有持续增长的调用栈",
+            )
+        };
+        self.finding(
+            "leak/none",
+            Severity::Ok,
+            message,
+            vec![
+                ("step_count", Quantity::Count(steps)),
+                ("interval_count", Quantity::Count(self.interval_count())),
+                ("live_bytes", Quantity::Bytes(Some(self.live_size))),
+            ],
+        )
+    }
+
+    fn is_by_steps(&self) -> bool {
+        let origin = self.steps.as_ref().and_then(|steps| steps.origin.as_deref());
+        matches!(origin, Some("inferred" | "annotation"))
+    }
+
+    fn event_count(&self) -> i64 {
+        self.steps.as_ref().map_or(0, |steps| steps.event_count)
+    }
+
+    fn step_count(&self) -> i64 {
+        self.steps.as_ref().map_or(0, |steps| steps.step_count)
+    }
+
+    fn interval_count(&self) -> i64 {
+        self.steps.as_ref().map_or(0, |steps| steps.interval_count)
+    }
+
+    /// Says so where the history is too short, or has no steps, to tell a leak from a warm-up.
+    fn short(&self, thresholds: &Thresholds) -> Option<Finding> {
+        let steps = quantity::count(self.step_count());
+        let needed = format!("{:.0}", thresholds.leak_steps);
+        #[expect(
+            clippy::cast_precision_loss,
+            clippy::as_conversions,
+            reason = "a count of steps is far below 2^53"
+        )]
+        let enough = self.is_by_steps() && self.step_count() as f64 > thresholds.leak_steps;
+        if enough {
+            return None;
+        }
+        let message = if self.step_count() > 0 {
+            Text::new(
+                format!(
+                    "only {steps} whole steps are in the recorded window, more than {needed} are needed: growth that goes \
+                     on and a warm-up look alike"
+                ),
+                format!(
+                    "记录窗口内只有 {steps} 个完整步骤，需要超过 {needed} 个：持续增长与预热阶段难以区分"
+                ),
+            )
+        } else {
+            Text::new(
+                "no rhythm of steps is seen in the recorded window: stretches of equal length were compared, which says less",
+                "记录窗口内看不出步骤节奏：改为比较等长的时间段，结论较弱",
+            )
+        };
+        Some(self.finding(
+            "leak/short_history",
+            Severity::Info,
+            message,
+            vec![
+                ("step_count", Quantity::Count(self.step_count())),
+                ("event_count", Quantity::Count(self.event_count())),
+            ],
+        ))
+    }
+
+    /// The classic sign, which healthy programs show too: never more than a remark.
+    fn monotone(&self) -> Option<Finding> {
+        let segments = self.segments.as_ref().filter(|segments| segments.is_monotone == 1)?;
+        let late = segments.late_grown_size;
+        (late > 0).then(|| {
+            let size = quantity::bytes(late);
+            self.finding(
+                "leak/reserved_only_grew",
+                Severity::Info,
+                Text::new(
+                    format!("reserved memory only ever grew, by {size} in the second half of the window"),
+                    format!("预留内存只增不减，窗口后半段增加 {size}"),
+                ),
+                vec![
+                    ("grow_count", Quantity::Count(segments.grow_count)),
+                    ("late_grown_bytes", Quantity::Bytes(Some(late))),
+                ],
+            )
+        })
+    }
+}
+
+#[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "a share needs no more than 53 bits")]
+fn share(part: i64, whole: i64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// What an interval is.
+fn interval_words(growth: &StackGrowth) -> (&'static str, &'static str) {
+    match growth.origin.as_deref() {
+        Some("annotation") => ("intervals between annotated steps", "个标注步骤间隔"),
+        Some("inferred") => ("intervals between inferred steps", "个推断步骤间隔"),
+        _ => ("stretches of the window", "个时间段"),
+    }
+}
+
+fn stack_words(growth: &StackGrowth, frames_json: Option<&str>) -> Text {
+    let Some(stack) = growth.stack_id else {
+        return Text::new("memory without a call stack", "无调用栈的内存");
+    };
+    let place = place(frames_json);
+    Text::new(
+        format!("{}, stack {stack},", place.get(Lang::En)),
+        format!("{}（调用栈 {stack}）", place.get(Lang::Zh)),
+    )
+}
+
+fn suspects(device: &DeviceLeak) -> TableFigure {
+    let headings = [
+        ("stack", "调用栈"),
+        ("verdict", "判断"),
+        ("grew in", "增长次数"),
+        ("of", "共"),
+        ("growth", "增长"),
+        ("per step", "每步"),
+        ("live", "存活"),
+        ("blocks", "块数"),
+        ("where", "位置"),
+    ];
+    let row = |suspect: &Named<Suspect>| {
+        let growth = &suspect.what.growth;
+        let stack = growth.stack_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
+        vec![
+            Cell::Text(Text::same(stack)),
+            Cell::Text(verdict_word(suspect.what.verdict)),
+            Cell::Quantity(Quantity::Count(growth.grew_count)),
+            Cell::Quantity(Quantity::Count(growth.interval_count)),
+            Cell::Quantity(Quantity::Bytes(Some(growth.growth_size))),
+            Cell::Quantity(Quantity::Bytes(growth.growth_size.checked_div(growth.step_span))),
+            Cell::Quantity(Quantity::Bytes(Some(growth.live_size))),
+            Cell::Quantity(Quantity::Count(growth.live_count)),
+            Cell::Text(place(suspect.frames_json.as_deref())),
+        ]
+    };
+    let index = device.device_index;
+    TableFigure {
+        title: Text::new(
+            format!("Device {index}: call stacks that keep growing"),
+            format!("设备 {index}：持续增长的调用栈"),
+        ),
+        headings: headings.into_iter().map(|(en, zh)| Text::new(en, zh)).collect(),
+        rows: device.suspects.iter().take(SHOWN).map(row).collect(),
+    }
+}
+
+fn verdict_word(verdict: Verdict) -> Text {
+    match verdict {
+        Verdict::None => Text::new("none", "无"),
+        Verdict::Suspected => Text::new("suspected", "疑似"),
+        Verdict::Likely => Text::new("likely", "很可能"),
+    }
+}
+
+fn long_lived(device: &DeviceLeak) -> TableFigure {
+    let headings = [
+        ("stack", "调用栈"),
+        ("bytes", "字节"),
+        ("blocks", "块数"),
+        ("grew in", "增长次数"),
+        ("where", "位置"),
+    ];
+    let row = |stack: &Named<StackGrowth>| {
+        let id = stack.what.stack_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
+        vec![
+            Cell::Text(Text::same(id)),
+            Cell::Quantity(Quantity::Bytes(Some(stack.what.early_size))),
+            Cell::Quantity(Quantity::Count(stack.what.early_count)),
+            Cell::Quantity(Quantity::Count(stack.what.grew_count)),
+            Cell::Text(place(stack.frames_json.as_deref())),
+        ]
+    };
+    let index = device.device_index;
+    TableFigure {
+        title: Text::new(
+            format!("Device {index}: alive since early on, which alone is no leak"),
+            format!("设备 {index}：早期分配且仍存活（仅此并不说明泄漏）"),
+        ),
+        headings: headings.into_iter().map(|(en, zh)| Text::new(en, zh)).collect(),
+        rows: device.long_lived.iter().map(row).collect(),
+    }
+}
