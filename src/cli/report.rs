@@ -32,6 +32,7 @@ impl Material<'_> {
         let lang = Lang::from(self.args.lang);
         let report = Report {
             source: &self.args.source.to_string_lossy(),
+            reference: self.args.reference.as_ref().map(|path| path.to_string_lossy()).as_deref(),
             snapshot: snapshot.as_ref(),
             notes: &ImportNote::read(self.engine)?,
             gaps: &info.gaps(),

@@ -112,6 +112,59 @@ def check_peak(result, truth, arguments, totals):
     return wrong
 
 
+def leak_flags(seed):
+    """Flags of one run; every other one leaks. Whether there are enough steps is left to chance."""
+    r = random.Random(1000 + seed)
+    layers = r.choice((4, 8, 16, 32))
+    steps = r.choice((3, 8, 14, 25, 40, 60))
+    out = ["--seed", str(seed), "--dialect", r.choice(("npu", "cuda")), "--pickler", "fast",
+           "--layers", str(layers), "--n-stacks", str(r.choice((300, 3000))),
+           "--events", str(min(300000, max(10000, layers * 75 * steps))), "--context", r.choice(("all", "all", "alloc"))]
+    if r.random() < 0.3:
+        out += ["--max-entries", str(r.choice((5000, 20000, 50000)))]
+    if r.random() < 0.3:
+        out += ["--capacity", str(r.choice((2, 6)))]
+    for flag, share in (("--oom", 0.3), ("--expandable", 0.4)):
+        if r.random() < share:
+            out.append(flag)
+    return out + (["--leak"] if seed % 2 else [])
+
+
+def check_leak(result, truth, arguments, totals):
+    """With a leak and more than ten steps, the leaked stack is likely and first; without, nothing is likely, ever."""
+    wrong = []
+    stacks = {int(number): key(frames) for number, frames in truth["stacks"].items()}
+    for device in result["result"]["devices"]:
+        number, verdict, steps = device["device_index"], device["verdict"], device["history"]["step_count"]
+        leak = truth.get("leak")
+        kind = ("leak" if leak else "clean") + (" long" if steps > 11 else " short")
+        totals[f"{kind} {verdict}"] = totals.get(f"{kind} {verdict}", 0) + 1
+        if not leak:
+            if verdict == "likely":
+                wrong.append(f"device {number}: likely without a leak: {device['suspects'][0]}")
+            elif verdict != "none":
+                print("note:", " ".join(arguments), verdict, steps, [
+                    (s["stack_id"], s["evidence"][0]) for s in device["suspects"]][:3])
+            continue
+        suspects = device["suspects"]
+        first = suspects[0] if suspects else None
+        want = leak["per_device"][number]
+        is_first = first is not None and key(first["frames"]) == stacks[leak["stack"]]
+        if is_first:
+            got = {"live_blocks": first["live_count"], "live_requested": first["live_bytes"]}
+            # What the ring buffer forgot is alive too, under the stack of its block.
+            if any(got[name] != want[name] for name in got):
+                wrong.append(f"device {number}: holds {got}, truth {want}")
+        if steps > 11 and not (is_first and verdict == "likely"):
+            wrong.append(f"device {number}: {verdict}, {steps} steps, leaked stack first: {is_first}")
+        if steps <= 11:
+            totals["short, leaked stack first"] = totals.get("short, leaked stack first", 0) + is_first
+            rules = [finding["rule"] for finding in result["findings"]]
+            if "leak/short_history" not in rules:
+                wrong.append(f"device {number}: {steps} steps, and not a word about it")
+    return wrong
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
@@ -120,7 +173,7 @@ def main():
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--first", type=int, default=1)
     args = parser.parse_args()
-    flags, check = {"peak": (peak_flags, check_peak)}[args.mode]
+    flags, check = {"peak": (peak_flags, check_peak), "leak": (leak_flags, check_leak)}[args.mode]
     failed = 0
     totals = {}
     for seed in range(args.first, args.first + args.runs):
