@@ -220,6 +220,38 @@ impl Info {
         advice(is_npu, worst.unwrap_or(History::Never), unexplained)
     }
 
+    /// What no better recording of this make would add.
+    fn dialect_gap(&self) -> Vec<super::Difference> {
+        self.snapshot.as_ref().map_or_else(Vec::new, |snapshot| super::dialect_gap(snapshot.is_npu()))
+    }
+
+    fn gap_table(&self) -> TableFigure {
+        let is_npu = self.snapshot.as_ref().is_some_and(SnapshotFacts::is_npu);
+        let rows = self.dialect_gap().into_iter().map(|difference| {
+            let cells = [
+                difference.kind.text(),
+                Text::same(difference.name),
+                difference.effect,
+                difference.way_around,
+            ];
+            Vec::from(cells.map(Cell::Text))
+        });
+        TableFigure {
+            title: if is_npu {
+                Text::new("What torch records and torch_npu does not", "torch 有而 torch_npu 没有的采集能力")
+            } else {
+                Text::new("What torch_npu records and torch does not", "torch_npu 有而 torch 没有的采集能力")
+            },
+            headings: vec![
+                Text::new("kind", "类别"),
+                Text::new("name", "名称"),
+                Text::new("effect on analyses", "对分析的影响"),
+                Text::new("way around", "替代办法"),
+            ],
+            rows: rows.collect(),
+        }
+    }
+
     fn known_fields(&self) -> impl Iterator<Item = (&FieldPresence, Field)> {
         self.fields.iter().filter_map(|presence| {
             Field::find(&presence.part, &presence.field).map(|field| (presence, field))
@@ -249,6 +281,12 @@ impl Info {
             "devices": self.recordings.iter().map(Recording::json).collect::<Vec<_>>(),
             "fields": fields,
             "advice": self.advice().get(lang),
+            "dialect_gap": self.dialect_gap().iter().map(|difference| json!({
+                "kind": difference.kind.name(),
+                "name": difference.name,
+                "effect": difference.effect.get(lang),
+                "way_around": difference.way_around.get(lang),
+            })).collect::<Vec<_>>(),
         })
     }
 
@@ -266,6 +304,7 @@ impl Info {
         figures.push(Figure::Table(self.recording_table()));
         figures.push(Figure::Table(self.field_table()));
         figures.push(Figure::Table(self.count_table()));
+        figures.push(Figure::Table(self.gap_table()));
         figures.push(Figure::Note(self.advice()));
         figures
     }

@@ -4,6 +4,7 @@ mod all;
 pub mod chart;
 mod compare;
 mod devices;
+mod dialect_gap;
 mod downsample;
 mod facts;
 mod fragment;
@@ -23,6 +24,7 @@ mod thresholds;
 pub use all::All;
 pub use compare::{Compare, CounterChange, CourseRow, FactPair, SegmentChange, StackChange, TimelineStep};
 pub use devices::Device;
+pub use dialect_gap::{Difference, Kind, dialect_gap};
 pub use downsample::extremes;
 pub use facts::{ImportNote, SnapshotFacts};
 pub use fragment::{

@@ -132,3 +132,23 @@ fn what_a_filter_left_out_does_not_look_like_a_history_that_is_absent() {
     assert_eq!(found["info"]["devices"][0]["events_left_out"], 2096);
     assert_eq!(found["info"]["devices"][0]["history"], "unknown");
 }
+
+#[test]
+fn what_the_recorder_lacks_is_told_with_effect_and_way_around() {
+    for (name, lacks, has) in [
+        ("npu_oom", "time_us", "workspace_snapshot"),
+        ("cuda_oom_expandable", "workspace_snapshot", "time_us"),
+    ] {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_npusnap"))
+            .args(["info", "--format", "json", "--no-cache"])
+            .arg(fixture(&format!("{name}.pickle")))
+            .output()
+            .unwrap();
+        let info: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let gap = info["info"]["dialect_gap"].as_array().unwrap();
+        let find = |name: &str| gap.iter().find(|difference| difference["name"] == name);
+        let found = find(lacks).unwrap();
+        assert!(["kind", "effect", "way_around"].iter().all(|key| !found[key].as_str().unwrap().is_empty()));
+        assert!(find(has).is_none(), "{name}");
+    }
+}
