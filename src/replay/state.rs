@@ -113,16 +113,13 @@ impl FinalState {
                 is_pending: state == Some("active_pending_free"),
                 stack: optional(stack, row).unwrap_or_default(),
             };
-            match state {
-                Some("active_allocated" | "active_pending_free") => {
-                    self.blocks.push(block);
-                    self.last = None;
-                }
-                _ => {
-                    let before = self.last.replace(block);
-                    if let Some(before) = before.filter(|before| before.segment_id == block.segment_id) {
-                        self.unmerged.extend([before, block]);
-                    }
+            if let Some("active_allocated" | "active_pending_free") = state {
+                self.blocks.push(block);
+                self.last = None;
+            } else {
+                let before = self.last.replace(block);
+                if let Some(before) = before.filter(|before| before.segment_id == block.segment_id) {
+                    self.unmerged.extend([before, block]);
                 }
             }
         }

@@ -145,16 +145,13 @@ impl<'a> Walk<'a> {
             None => {
                 let open = Open::ended(event).requested_by(event);
                 let hidden = self.unmerged.remove(&addr).filter(|block| block.requested == Some(event.size));
-                match hidden {
-                    Some(block) => {
-                        self.tally.count_hidden(&block);
-                        let part = Part { allocated: false, active: true };
-                        self.insert(addr, Open { block: block.size, proof: Proof::Final, part, ..open });
-                    }
-                    None => {
-                        self.ends.miss(addr, event.index);
-                        self.insert(addr, open);
-                    }
+                if let Some(block) = hidden {
+                    self.tally.count_hidden(&block);
+                    let part = Part { allocated: false, active: true };
+                    self.insert(addr, Open { block: block.size, proof: Proof::Final, part, ..open });
+                } else {
+                    self.ends.miss(addr, event.index);
+                    self.insert(addr, open);
                 }
                 return Ok(());
             }
