@@ -18,8 +18,8 @@
 //! * [`engine`](mod@engine): the only module that names DataFusion; SQL over a store, and the SQL macros of `sql/`.
 //! * [`analysis`](mod@analysis): small relations become judged, typed results.
 //! * [`output`](mod@output): results become text, JSON and CSV.
-//! * [`report`](mod@report): results become one HTML page.
 //! * [`export`](mod@export): a snapshot in the forms that other tools read.
+//! * [`report`](mod@report): results become one HTML page.
 //! * [`cli`](mod@cli): commands.
 
 pub mod pickle;

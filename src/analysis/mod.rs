@@ -21,7 +21,7 @@ mod scope;
 mod thresholds;
 
 pub use all::All;
-pub use compare::{Compare, CounterChange, FactPair, SegmentChange, StackChange, TimelineStep};
+pub use compare::{Compare, CounterChange, CourseRow, FactPair, SegmentChange, StackChange, TimelineStep};
 pub use devices::Device;
 pub use downsample::extremes;
 pub use facts::{ImportNote, SnapshotFacts};
@@ -34,7 +34,7 @@ pub use leak::{Leak, SegmentGrowth, Stack, StackGrowth, StepOverview};
 pub use oom::{LastEvent, Oom, OomContext, OomEvent, OomGrowth, OomPreceding};
 pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure, Target};
 pub use overview::{DeviceOverview, Overview};
-pub use peak::{COUNTERS, Contributor, Mark, Peak, PeakAnalysis, Point};
+pub use peak::{COUNTERS, Contributor, Mark, Peak, PeakAnalysis, Point, StepRow};
 pub use scope::Scope;
 pub use thresholds::{Thresholds, judge};
 

@@ -30,8 +30,10 @@ impl Material<'_> {
         let info = Info::read(self.engine)?;
         let snapshot = SnapshotFacts::read(self.engine)?;
         let lang = Lang::from(self.args.lang);
+        let reference = self.args.reference.as_ref().map(|path| path.to_string_lossy());
         let report = Report {
             source: &self.args.source.to_string_lossy(),
+            reference: reference.as_deref(),
             snapshot: snapshot.as_ref(),
             notes: &ImportNote::read(self.engine)?,
             gaps: &info.gaps(),

@@ -228,6 +228,13 @@ impl Checks {
         notes.add(Severity::DataLoss, "frees_are_one", device, i128::from(self.frees_are_one), doc);
         let doc = "alloc was never recorded here, so there is no curve of allocated and active";
         notes.add(Severity::DataLoss, "allocs_not_recorded", device, i128::from(self.lacks_allocs()), doc);
+        let hidden = &self.tally.hidden;
+        let doc = format!(
+            "blocks that wait for a free and are shown as inactive, as torch_npu does while a graph is captured; final \
+             counts their {} bytes as active",
+            hidden.sums.active
+        );
+        notes.add(Severity::Info, "pending_shown_inactive", device, i128::from(hidden.count), doc);
         let doc = "active blocks without an address, which no event can be paired with";
         notes.add(
             Severity::DataLoss,

@@ -13,7 +13,7 @@ use super::rows::Rows;
 use super::rules::Rules;
 use super::sizes::Cutting;
 use super::state::{Block, Share};
-use super::tally::{Gap, Part};
+use super::tally::{Gap, Part, Sums};
 use super::walk::{Walk, Walked};
 use crate::error::Result;
 
@@ -59,10 +59,12 @@ impl Device<'_> {
         self.seen.kept == 0 && self.share.segments.is_empty()
     }
 
-    fn last(&self) -> Final {
+    /// Counters of the final state, with what it hides.
+    fn last(&self, hidden: &Sums) -> Final {
         let mut sums = Final {
+            active: hidden.active,
             allocated_requested: Some(0),
-            active_requested: Some(0),
+            active_requested: Some(hidden.active_requested),
             reserved: self.share.segments.iter().map(|segment| i128::from(segment.size)).sum(),
             ..Final::default()
         };
@@ -111,6 +113,7 @@ impl Device<'_> {
                     walk.add_segment(address, segment.size, kind);
                 }
             }
+            walk.add_unmerged(self.share.unmerged.clone());
             for (block, segment) in &self.share.blocks {
                 match block.address {
                     Some(address) => walk.add_block(address, open(block, places.number(segment.place))),
@@ -138,7 +141,7 @@ impl Device<'_> {
         let marks = tally.deviation(|place| !places.get(place).is_outside(pool));
         let checks = Checks {
             device_id: self.id,
-            last: self.last(),
+            last: self.last(&tally.hidden.sums),
             reserved_before: reserved,
             doubts: (
                 tally.rule_broken > 0,

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 
 use arrow::array::{Array as _, Int64Array, RecordBatch};
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 
 use super::columns;
 use super::event::Place;
@@ -41,6 +43,9 @@ pub(super) struct FinalState {
     pub(super) segments: Vec<Segment>,
     /// Active ones only: the others are what is left of a segment.
     pub(super) blocks: Vec<Block>,
+    /// Inactive blocks beside another one: one of the two is in use, since free neighbours are merged.
+    unmerged: Vec<Block>,
+    last: Option<Block>,
 }
 
 /// What belongs to one device.
@@ -49,6 +54,9 @@ pub(super) struct Share<'a> {
     pub(super) segments: Vec<&'a Segment>,
     /// With the segments they lie in.
     pub(super) blocks: Vec<(&'a Block, &'a Segment)>,
+    /// By address: inactive blocks that may be waiting for a free, which `torch_npu` shows as inactive where it is put off to
+    /// the end of a graph's capture.
+    pub(super) unmerged: HashMap<u64, Block, FixedState>,
 }
 
 fn optional(array: &Int64Array, row: usize) -> Option<i64> {
@@ -97,19 +105,26 @@ impl FinalState {
         let requested = columns::integers(batch, "requested_size")?;
         let stack = columns::integers(batch, "stack_id")?;
         for (row, state) in columns::texts(batch, "state")?.into_iter().enumerate() {
-            let is_pending = match state {
-                Some("active_allocated") => false,
-                Some("active_pending_free") => true,
-                _ => continue,
-            };
-            self.blocks.push(Block {
+            let block = Block {
                 segment_id: segment_id.value(row),
                 address: optional(address, row),
                 size: size.value(row),
                 requested: optional(requested, row),
-                is_pending,
+                is_pending: state == Some("active_pending_free"),
                 stack: optional(stack, row).unwrap_or_default(),
-            });
+            };
+            match state {
+                Some("active_allocated" | "active_pending_free") => {
+                    self.blocks.push(block);
+                    self.last = None;
+                }
+                _ => {
+                    let before = self.last.replace(block);
+                    if let Some(before) = before.filter(|before| before.segment_id == block.segment_id) {
+                        self.unmerged.extend([before, block]);
+                    }
+                }
+            }
         }
         Ok(())
     }
@@ -126,6 +141,12 @@ impl FinalState {
                 && !is_workspace(segment)
             {
                 share.blocks.push((block, segment));
+            }
+        }
+        for block in self.unmerged.iter().filter(|_| self.is_npu) {
+            let share = self.segment(block.segment_id).and_then(|segment| shares.get_mut(&segment.device_id));
+            if let Some((share, address)) = share.zip(block.address) {
+                share.unmerged.insert(address.cast_unsigned(), *block);
             }
         }
         shares

@@ -5,6 +5,7 @@ use super::open::{NO_SIZE, Open};
 use super::row::{Fate, NO_INDEX, Origin, Proof, Row};
 use super::rules::{Rules, SMALL};
 use super::sizes::Cutting;
+use super::state::Block;
 
 /// So many frees with the stack of their alloc, and none with another, are no coincidence.
 const SAME_STACKS: u64 = 8;
@@ -110,6 +111,8 @@ pub(super) struct Tally {
     pub(super) outside_ranges: i64,
     /// Blocks that are not as the rules have it.
     pub(super) rule_broken: i64,
+    /// Pending blocks that the final state shows as inactive.
+    pub(super) hidden: Gaps,
     /// Frees with the stack of their alloc, and with another.
     same_stack: u64,
     other_stack: u64,
@@ -240,6 +243,13 @@ impl Tally {
         }
     }
 
+    /// Counts a block that is pending and shown as inactive.
+    pub(super) fn count_hidden(&mut self, block: &Block) {
+        self.hidden.count += 1;
+        self.hidden.sums.active += i128::from(block.size);
+        self.hidden.sums.active_requested += i128::from(block.requested.unwrap_or_default());
+    }
+
     /// Whether frees were recorded with the stack of the alloc, as `context="alloc"` does it.
     pub(super) fn frees_have_alloc_stack(&self) -> bool {
         self.same_stack >= SAME_STACKS && self.other_stack == 0
@@ -247,7 +257,7 @@ impl Tally {
 
     /// Whether something was active for a time that is not known, so that the room around other blocks is not known either.
     pub(super) fn hides_blocks(&self) -> bool {
-        GAPS.iter().any(|gap| *gap != Gap::Request && self.gaps(*gap).count > 0)
+        self.hidden.count > 0 || GAPS.iter().any(|gap| *gap != Gap::Request && self.gaps(*gap).count > 0)
     }
 
     /// The gaps of a kind.

@@ -18,7 +18,8 @@ use super::row::{Fate, NO_INDEX, Origin, Proof, Row};
 use super::rows::Rows;
 use super::rules::Rules;
 use super::sizes::Cutting;
-use super::tally::Tally;
+use super::state::Block;
+use super::tally::{Part, Tally};
 use crate::error::Result;
 
 /// The state of a device at the moment the walk has come to.
@@ -32,6 +33,8 @@ pub(super) struct Walk<'a> {
     pub(super) ranges: Ranges,
     pub(super) tally: Tally,
     ends: Ends,
+    /// Blocks that are shown as inactive and may be pending.
+    unmerged: HashMap<u64, Block, FixedState>,
     rows: &'a mut Rows,
 }
 
@@ -64,6 +67,7 @@ impl<'a> Walk<'a> {
             ranges: Ranges::default(),
             tally: Tally::default(),
             ends: Ends::default(),
+            unmerged: HashMap::default(),
             rows,
         }
     }
@@ -72,6 +76,11 @@ impl<'a> Walk<'a> {
     pub(super) fn add_segment(&mut self, address: i64, size: i64, kind: Kind) {
         let twice = self.ranges.add(unsigned(address), bytes(size), kind);
         self.tally.range_twice += i128::from(twice);
+    }
+
+    /// Adds blocks that are shown as inactive and may be pending.
+    pub(super) fn add_unmerged(&mut self, blocks: HashMap<u64, Block, FixedState>) {
+        self.unmerged = blocks;
     }
 
     /// Adds an active block of the final state, and checks the rules against it.
@@ -134,8 +143,19 @@ impl<'a> Walk<'a> {
             }
             Some(_) => {}
             None => {
-                self.ends.miss(addr, event.index);
-                self.insert(addr, Open::ended(event).requested_by(event));
+                let open = Open::ended(event).requested_by(event);
+                let hidden = self.unmerged.remove(&addr).filter(|block| block.requested == Some(event.size));
+                match hidden {
+                    Some(block) => {
+                        self.tally.count_hidden(&block);
+                        let part = Part { allocated: false, active: true };
+                        self.insert(addr, Open { block: block.size, proof: Proof::Final, part, ..open });
+                    }
+                    None => {
+                        self.ends.miss(addr, event.index);
+                        self.insert(addr, open);
+                    }
+                }
                 return Ok(());
             }
         }

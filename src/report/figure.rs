@@ -148,7 +148,7 @@ pub(super) fn chart(
     }
     for sql in strings.queries(&strings.query_key(mode, figure.name)) {
         let device = figure.device.map_or_else(String::new, |device| device.to_string());
-        query(html, report.source, &sql.replace("$device", &device), strings);
+        query(html, report, mode, &sql.replace("$device", &device), strings);
     }
     html.close("figure");
     registry.add_stacks(stacks(&figure.chart));
@@ -215,8 +215,10 @@ pub(super) fn sampled(chart: &Chart) -> Option<Chart> {
 }
 
 /// The command that gives a table's or a chart's numbers again.
-pub(super) fn query(html: &mut Html<'_>, source: &str, sql: &str, strings: &Strings) {
-    let command = format!("npusnap sql {} \"{sql}\"", quoted(source));
+pub(super) fn query(html: &mut Html<'_>, report: &Report<'_>, mode: &str, sql: &str, strings: &Strings) {
+    let reference = report.reference.filter(|_| mode == "compare");
+    let reference = reference.map_or_else(String::new, |name| format!(" --ref {}", quoted(name)));
+    let command = format!("npusnap sql {}{reference} \"{sql}\"", quoted(report.source));
     html.open("div", &[("class", "query")]);
     html.element("code", &[], &command);
     html.words("button", &[("type", "button"), ("class", "copy"), ("hidden", "")], &strings.get("page.copy"));

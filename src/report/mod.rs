@@ -69,6 +69,8 @@ pub struct Section {
 pub struct Report<'a> {
     /// The source as `npusnap sql` takes it.
     pub source: &'a str,
+    /// The source it is compared with, likewise.
+    pub reference: Option<&'a str>,
     /// The snapshot it speaks of.
     pub snapshot: Option<&'a SnapshotFacts>,
     /// What was left out or repaired while reading.

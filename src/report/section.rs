@@ -52,7 +52,7 @@ pub(super) fn write(
     findings(html, &section.findings, strings);
     figures(html, section, report, strings, registry);
     for query in strings.queries(mode) {
-        figure::query(html, report.source, &query, strings);
+        figure::query(html, report, mode, &query, strings);
     }
     html.close("section");
 }

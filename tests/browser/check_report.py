@@ -165,7 +165,8 @@ def keyboard_reaches(browser: Browser, check: Checks):
         if name is None:
             break
         reached.append(name)
-    for what in ("skip", "theme", "canvas", "SUMMARY", "copy"):
+    has_charts = browser.run("return document.querySelectorAll('.canvas').length > 0")
+    for what in ("skip", "theme", "SUMMARY", "copy") + (("canvas",) if has_charts else ()):
         check(any(what in name for name in reached), f"the keyboard reaches {what}")
     visible = browser.run("""
         document.querySelector('.theme').focus({focusVisible: true});

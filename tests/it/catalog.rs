@@ -6,10 +6,10 @@ use std::process::{Command, Output};
 
 use npusnap::analysis::chart;
 use npusnap::analysis::{
-    Contributor, CounterChange, Device, DeviceFragmentation, DeviceOverview, ExpansionCause, FactPair,
-    FieldPresence, FreeBlocks, ImportNote, LastEvent, Mark, OomContext, OomEvent, OomGrowth, OomPreceding,
-    Peak, Point, PoolOverview, Recording, SegmentChange, SegmentFragmentation, SegmentGrowth, Stack,
-    StackChange, StackGrowth, StepOverview, TableCount, TimelineStep,
+    Contributor, CounterChange, CourseRow, Device, DeviceFragmentation, DeviceOverview, ExpansionCause,
+    FactPair, FieldPresence, FreeBlocks, ImportNote, LastEvent, Mark, OomContext, OomEvent, OomGrowth,
+    OomPreceding, Peak, Point, PoolOverview, Recording, SegmentChange, SegmentFragmentation, SegmentGrowth,
+    Stack, StackChange, StackGrowth, StepOverview, TableCount, TimelineStep,
 };
 use npusnap::engine::{self, BASE, Dialect, Engine, Options, SqlMacro};
 use npusnap::schema::TABLES;
@@ -206,6 +206,8 @@ fn typed_rows_have_the_columns_that_relations_have() {
     engine.contract::<chart::LayoutRow>().unwrap();
     engine.contract::<chart::MomentRow>().unwrap();
     engine.contract::<chart::StackRow>().unwrap();
+    engine.contract::<CourseRow>().unwrap();
+    engine.contract::<StepRow>().unwrap();
 }
 
 fn npusnap(arguments: &[&str]) -> Output {

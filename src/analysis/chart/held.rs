@@ -65,45 +65,46 @@ pub fn attribution(engine: &Engine, device: &DeviceOverview) -> Result<Vec<Chart
 /// Bars and a flame graph of what stacks held, largest first, of a total in which there may be more of them.
 #[must_use]
 pub fn held(device_index: i64, rows: &[HeldRow], total: i64, titles: [Text; 2]) -> Vec<ChartFigure> {
-    if rows.is_empty() {
-        return Vec::new();
-    }
-    let counted = i64::try_from(rows.len()).unwrap_or(i64::MAX);
-    let known: Vec<(i64, StackWords)> = rows
-        .iter()
-        .filter_map(|row| {
-            let words = StackWords::parse(row.stack_id?, row.frames_json.as_deref()?);
-            Some((row.total_size, words))
-        })
-        .collect();
-    let root = flame(&known, total);
-    let bars: Vec<StackBar> = rows
-        .iter()
-        .take(BARS)
-        .map(|row| StackBar {
-            stack_id: row.stack_id,
-            bytes: row.total_size,
-            requested: row.requested_size,
-            block_count: row.block_count,
-        })
-        .collect();
-    let shown: i64 = bars.iter().map(|bar| bar.bytes).sum();
-    let others = counted - i64::try_from(bars.len()).unwrap_or(0);
-    let all: i64 = rows.iter().map(|row| row.total_size).sum();
-    let other = (total > shown).then(|| ((all == total).then_some(others), total - shown));
-    let stacks: Vec<StackWords> = known
-        .into_iter()
-        .map(|(_, words)| words)
-        .filter(|words| bars.iter().any(|bar| bar.stack_id == Some(words.stack_id)))
-        .collect();
     let [title, path] = titles;
-    let figure = |name, title, chart| ChartFigure { name, device: Some(device_index), title, chart };
-    let bars = Stacks { bars, other, total, stacks };
-    let mut figures = vec![figure("stacks", title, Chart::Stacks(bars))];
+    let root = flame(&known(rows), total);
+    let mut figures: Vec<ChartFigure> = bars(device_index, rows, total, title).into_iter().collect();
     if !root.children.is_empty() {
-        figures.push(figure("flame", path, Chart::Flame(Flame { root })));
+        let chart = Chart::Flame(Flame { root });
+        figures.push(ChartFigure { name: "flame", device: Some(device_index), title: path, chart });
     }
     figures
+}
+
+/// Bars of what stacks held, largest first; none without stacks.
+#[must_use]
+pub fn bars(device_index: i64, rows: &[HeldRow], total: i64, title: Text) -> Option<ChartFigure> {
+    if rows.is_empty() {
+        return None;
+    }
+    let shown = rows.get(..BARS.min(rows.len())).unwrap_or(rows);
+    let bars = shown.iter().map(|row| StackBar {
+        stack_id: row.stack_id,
+        bytes: row.total_size,
+        requested: row.requested_size,
+        block_count: row.block_count,
+    });
+    let sum = |rows: &[HeldRow]| rows.iter().map(|row| row.total_size).sum::<i64>();
+    // How many there are behind the bars is known only where the rows are all there are.
+    let others = i64::try_from(rows.len() - shown.len()).ok().filter(|_| sum(rows) == total);
+    let chart = Stacks {
+        bars: bars.collect(),
+        other: (total > sum(shown)).then(|| (others, total - sum(shown))),
+        total,
+        stacks: known(shown).into_iter().map(|(_, words)| words).collect(),
+    };
+    Some(ChartFigure { name: "stacks", device: Some(device_index), title, chart: Chart::Stacks(chart) })
+}
+
+/// The rows that have a call stack, with its words.
+fn known(rows: &[HeldRow]) -> Vec<(i64, StackWords)> {
+    let stack =
+        |row: &HeldRow| Some((row.total_size, StackWords::parse(row.stack_id?, row.frames_json.as_deref()?)));
+    rows.iter().filter_map(stack).collect()
 }
 
 /// A tree of call paths, outermost frame first; what is too narrow to be read is joined.

@@ -7,7 +7,7 @@ mod moments;
 mod pool;
 mod stacks;
 
-pub use held::{HeldRow, attribution, devices, flame, held};
+pub use held::{HeldRow, attribution, bars, devices, flame, held};
 pub use moments::{MomentRow, moments};
 pub use pool::{GrowthRow, LayoutRow, expansion, layout};
 pub use stacks::{Frame, StackRow, StackWords, frames, own_frame, words};
@@ -426,15 +426,22 @@ pub struct Sequence {
     pub stacks: Vec<StackWords>,
 }
 
-/// A counter of two snapshots, over the share of each recording that has passed.
+/// A counter of two snapshots when the same share of their recordings had passed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Course {
+    /// The share, up to 1.
+    pub position: f64,
+    /// Bytes in this snapshot, A.
+    pub a: Option<i64>,
+    /// Bytes in the snapshot compared with, B.
+    pub b: Option<i64>,
+}
+
+/// A counter of two snapshots over the share of each recording that has passed.
 #[derive(Debug, Clone)]
 pub struct Overlay {
-    /// The counter.
-    pub counter: Counter,
     /// Names of the two, A and B.
     pub names: [String; 2],
-    /// Levels of this snapshot, A.
-    pub a: Vec<Level>,
-    /// Levels of the snapshot compared with, B.
-    pub b: Vec<Level>,
+    /// Levels at equal steps.
+    pub courses: Vec<Course>,
 }

@@ -8,15 +8,15 @@ mod settings;
 
 use serde_json::{Map, Value, json};
 
-use super::chart::{Chart, ChartFigure, Counter, Overlay};
+use super::chart::{Chart, ChartFigure, Course, Overlay};
 use super::facts::SnapshotFacts;
 use super::frames::frames;
 use super::language::{Lang, Text};
 use super::outcome::{Figure, Finding, Outcome};
-use super::peak::{COUNTERS, Point};
+use super::peak::COUNTERS;
 use super::thresholds::Thresholds;
 use super::{Analysis, Scope};
-use crate::engine::{BASE, Engine, Row as _, row};
+use crate::engine::{BASE, Engine, row};
 use crate::error::Result;
 use crate::quantity;
 
@@ -146,6 +146,21 @@ row! {
     }
 }
 
+row! {
+    /// Allocated memory of two snapshots when the same share of their recordings had passed.
+    pub struct CourseRow from "timeline_compare" {
+        /// The share, up to 1.
+        position: f64,
+        /// Bytes in allocated blocks.
+        allocated: Option<i64>,
+        /// Bytes in allocated blocks in the other.
+        base_allocated: Option<i64>,
+    }
+}
+
+/// Steps of the course that is drawn.
+const COURSE: i64 = 800;
+
 /// See the module.
 #[derive(Debug)]
 pub struct Compare;
@@ -180,14 +195,13 @@ impl Analysis for Compare {
 
 /// Allocated memory of a device in both snapshots; none where one of them has no history.
 fn overlay(engine: &Engine, device_index: i64, names: [String; 2]) -> Result<Option<ChartFigure>> {
-    let params = [("device", device_index.into())];
-    let a: Vec<Point> = engine.relation(Point::RELATION, &params)?.read()?;
-    let b: Vec<Point> = engine.relation(&format!("{BASE}.{}", Point::RELATION), &params)?.read()?;
-    if a.is_empty() || b.is_empty() {
+    let rows: Vec<CourseRow> = engine.rows(&[("device", device_index.into()), ("points", COURSE.into())])?;
+    let courses =
+        rows.iter().map(|row| Course { position: row.position, a: row.allocated, b: row.base_allocated });
+    let courses: Vec<Course> = courses.collect();
+    if courses.iter().all(|course| course.a.is_none()) || courses.iter().all(|course| course.b.is_none()) {
         return Ok(None);
     }
-    let levels = |points: &[Point]| points.iter().map(Point::level).collect();
-    let chart = Overlay { counter: Counter::Allocated, names, a: levels(&a), b: levels(&b) };
     Ok(Some(ChartFigure {
         name: "compare",
         device: Some(device_index),
@@ -195,7 +209,7 @@ fn overlay(engine: &Engine, device_index: i64, names: [String; 2]) -> Result<Opt
             "Allocated memory of both over their recordings",
             "两份快照的已分配内存随记录进度的变化",
         ),
-        chart: Chart::Overlay(chart),
+        chart: Chart::Overlay(Overlay { names, courses }),
     }))
 }
 

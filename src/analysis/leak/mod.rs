@@ -8,11 +8,12 @@ mod words;
 
 use serde_json::{Value, json};
 
+use super::chart::{self, ChartFigure, HeldRow};
 use super::devices::Device;
 use super::frames::frames;
 use super::outcome::{Figure, Finding, Outcome};
 use super::thresholds::Thresholds;
-use super::{Analysis, Lang, Scope};
+use super::{Analysis, Lang, Scope, Text};
 use crate::engine::{Engine, Value as Argument, row};
 use crate::error::Result;
 use judge::{Suspect, Verdict};
@@ -291,6 +292,23 @@ impl DeviceLeak {
         })
     }
 
+    /// Suspects by the bytes they grew by.
+    fn chart(&self) -> Option<ChartFigure> {
+        let rows: Vec<HeldRow> = self
+            .suspects
+            .iter()
+            .map(|suspect| HeldRow {
+                stack_id: suspect.what.growth.stack_id,
+                total_size: suspect.what.growth.growth_size,
+                requested_size: Some(suspect.what.growth.live_size),
+                block_count: suspect.what.growth.growth_count,
+                frames_json: suspect.frames_json.clone(),
+            })
+            .collect();
+        let title = Text::new("Suspects by how much they grew", "嫌疑调用栈的增长量");
+        chart::bars(self.device_index, &rows, self.retained_size, title)
+    }
+
     /// Place of a stack among those that hold most since early on, from 1.
     fn rank(&self, growth: &StackGrowth) -> Option<usize> {
         let place = self.long_lived.iter().position(|stack| stack.what.stack_id == growth.stack_id);
@@ -333,5 +351,9 @@ impl Outcome for LeakOutcome {
 
     fn figures(&self) -> Vec<Figure> {
         words::figures(&self.devices)
+    }
+
+    fn charts(&self, _engine: &Engine) -> Result<Vec<ChartFigure>> {
+        Ok(self.devices.iter().filter_map(DeviceLeak::chart).collect())
     }
 }

@@ -302,7 +302,7 @@ fn suspects(device: &DeviceLeak) -> TableFigure {
         let growth = &suspect.what.growth;
         let stack = growth.stack_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
         vec![
-            Cell::Text(Text::same(stack)),
+            Cell::stack(Text::same(stack), growth.stack_id),
             Cell::Text(verdict_word(suspect.what.verdict)),
             Cell::Quantity(Quantity::Count(growth.grew_count)),
             Cell::Quantity(Quantity::Count(growth.interval_count)),
@@ -343,7 +343,7 @@ fn long_lived(device: &DeviceLeak) -> TableFigure {
     let row = |stack: &Named<StackGrowth>| {
         let id = stack.what.stack_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
         vec![
-            Cell::Text(Text::same(id)),
+            Cell::stack(Text::same(id), stack.what.stack_id),
             Cell::Quantity(Quantity::Bytes(Some(stack.what.early_size))),
             Cell::Quantity(Quantity::Count(stack.what.early_count)),
             Cell::Quantity(Quantity::Count(stack.what.grew_count)),

@@ -6,9 +6,21 @@ use crate::analysis::chart::{
     moments, words,
 };
 use crate::analysis::language::Text;
-use crate::engine::Engine;
+use crate::engine::{Engine, row};
 use crate::error::Result;
 use crate::quantity;
+
+row! {
+    /// A step of the program.
+    pub struct StepRow from "step_boundaries" {
+        /// Number of the step.
+        step: i64,
+        /// Event it begins with.
+        first_index: i64,
+        /// Name of the annotation; NULL where the step is inferred.
+        name: Option<String>,
+    }
+}
 
 /// Growth of the pool that is marked: the largest of as many stretches.
 const GROWTHS: i64 = 120;
@@ -37,6 +49,8 @@ fn timeline(engine: &Engine, device: &DevicePeak) -> Result<ChartFigure> {
             detail: Text::same(format!("+{}", quantity::bytes(row.size))),
         })
         .collect();
+    let steps: Vec<StepRow> = engine.rows(&[("device", device.device_index.into())])?;
+    marks.extend(steps.iter().map(step));
     marks.extend(device.marks.iter().filter_map(marked));
     marks.sort_by_key(|event| event.trace_index);
     let peaks = Counter::ALL.into_iter().filter_map(|counter| {
@@ -52,6 +66,16 @@ fn timeline(engine: &Engine, device: &DevicePeak) -> Result<ChartFigure> {
         title: Text::new("Memory over time", "内存随时间的变化"),
         chart: Chart::Timeline(Timeline { levels, marks, peaks: peaks.collect(), moments, stacks }),
     })
+}
+
+/// Where a step begins.
+fn step(row: &StepRow) -> MarkedEvent {
+    let number = quantity::count(row.step);
+    let detail = match &row.name {
+        Some(name) => Text::same(name.clone()),
+        None => Text::new(format!("{number} (inferred from memory)"), format!("{number}（由内存变化推断）")),
+    };
+    MarkedEvent { mark: Kind::Step, trace_index: row.first_index, time_us: None, detail }
 }
 
 fn marked(mark: &Mark) -> Option<MarkedEvent> {

@@ -9,6 +9,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
+pub use charts::StepRow;
+
 use super::chart::{ChartFigure, Level};
 use super::devices::Device;
 use super::downsample::extremes;

@@ -21,7 +21,6 @@ use crate::analysis::{Lang, Text};
 use super::axis::ByteAxis;
 
 pub(super) use flame::rectangles;
-pub(super) use overlay::resampled;
 pub(super) use stacks::{label as stack_label, other_label};
 
 /// A chart as the page gets it.

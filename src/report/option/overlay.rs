@@ -4,43 +4,23 @@ use serde_json::{Value, json};
 
 use super::{ByteAxis, Drawing, base, byte_axis, call, color, with, words, zoom};
 use crate::analysis::Text;
-use crate::analysis::chart::{Counter, Level, Overlay};
-
-/// Points along the axis; both curves are read at the same ones.
-const POINTS: i32 = 800;
-
-/// Level at each of the points, from the first event to the last; none without levels.
-pub(in crate::report) fn resampled(levels: &[Level], counter: Counter) -> Vec<Option<i64>> {
-    let place = Counter::ALL.iter().position(|other| *other == counter).unwrap_or(0);
-    let (Some(first), Some(last)) = (levels.first(), levels.last()) else { return Vec::new() };
-    let length = last.trace_index.saturating_sub(first.trace_index);
-    (0..=POINTS)
-        .map(|point| {
-            let at = i128::from(length) * i128::from(point) / i128::from(POINTS);
-            let index = first.trace_index.saturating_add(i64::try_from(at).unwrap_or(length));
-            let behind = levels.partition_point(|level| level.trace_index <= index);
-            levels.get(behind.checked_sub(1)?)?.bytes.get(place).copied().flatten()
-        })
-        .collect()
-}
+use crate::analysis::chart::Overlay;
 
 pub(super) fn draw(overlay: &Overlay) -> Drawing {
-    let a_levels = resampled(&overlay.a, overlay.counter);
-    let b_levels = resampled(&overlay.b, overlay.counter);
-    let most = a_levels.iter().chain(&b_levels).flatten().copied().max().unwrap_or(0);
+    let courses = &overlay.courses;
+    let most = courses.iter().flat_map(|course| [course.a, course.b]).flatten().max().unwrap_or(0);
     let [a_name, b_name] = &overlay.names;
     let names = [Text::same(format!("A · {a_name}")), Text::same(format!("B · {b_name}"))];
     let [more, less] = [Text::new("more in A", "A 更多"), Text::new("less in A", "A 更少")];
-    let at = |values: &[Option<i64>], point: usize| values.get(point).copied().flatten();
-    let points = a_levels.len().max(b_levels.len());
-    let source: Vec<Value> = (0..points)
-        .map(|point| {
-            let (a, b) = (at(&a_levels, point), at(&b_levels, point));
-            let both = a.zip(b);
+    let source: Vec<Value> = courses
+        .iter()
+        .enumerate()
+        .map(|(point, course)| {
+            let both = course.a.zip(course.b);
             json!([
                 point,
-                a,
-                b,
+                course.a,
+                course.b,
                 both.map(|(a, b)| a.min(b)),
                 both.map(|(a, b)| (a - b).max(0)),
                 both.map(|(a, b)| (b - a).max(0)),
@@ -86,9 +66,9 @@ pub(super) fn draw(overlay: &Overlay) -> Drawing {
             "xAxis": {
                 "type": "category",
                 "boundaryGap": false,
-                "data": (0..points).collect::<Vec<_>>(),
+                "data": (0..courses.len()).collect::<Vec<_>>(),
                 "axisLabel": {
-                    "interval": POINTS / 8 - 1,
+                    "interval": (courses.len() / 8).max(1) - 1,
                     "formatter": call("progress"),
                     "color": color("muted"),
                     "showMaxLabel": true,
@@ -108,5 +88,5 @@ pub(super) fn draw(overlay: &Overlay) -> Drawing {
             ],
         }),
     );
-    Drawing { option, extra: json!({"points": POINTS}), height: 36 }
+    Drawing { option, extra: json!({"points": courses.len()}), height: 36 }
 }

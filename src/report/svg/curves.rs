@@ -3,11 +3,10 @@
 use super::paper::{Anchor, Wording, fitted, sheet};
 use super::plot::{Plot, TOP, scale};
 use crate::analysis::Text;
-use crate::analysis::chart::{Counter, Expansion, Mark, Overlay, Timeline};
+use crate::analysis::chart::{Counter, Course, Expansion, Mark, Overlay, Timeline};
 use crate::output::Redaction;
 use crate::quantity;
 use crate::report::axis::ByteAxis;
-use crate::report::option::resampled;
 
 const HEIGHT: i32 = 300;
 /// Lines across the picture that stay readable.
@@ -142,15 +141,14 @@ pub(super) fn expansion(expansion: &Expansion, wording: Wording, redaction: &Red
 }
 
 pub(super) fn overlay(overlay: &Overlay, wording: Wording, redaction: &Redaction) -> String {
-    let a_levels = resampled(&overlay.a, overlay.counter);
-    let b_levels = resampled(&overlay.b, overlay.counter);
-    let most = a_levels.iter().chain(&b_levels).flatten().copied().max().unwrap_or(0);
-    let last = i64::try_from(a_levels.len().max(b_levels.len())).unwrap_or(1) - 1;
+    let courses = &overlay.courses;
+    let most = courses.iter().flat_map(|course| [course.a, course.b]).flatten().max().unwrap_or(0);
+    let last = i64::try_from(courses.len()).unwrap_or(1);
     let plot = Plot::new(HEIGHT, 0, last, ByteAxis::up_to(most));
     let [a_name, b_name] = &overlay.names;
     sheet(HEIGHT, wording, redaction, |paper| {
         plot.bytes(paper);
-        for (is_more, stretch) in stretches(&a_levels, &b_levels) {
+        for (is_more, stretch) in stretches(courses) {
             let edge = |pick: fn(i64, i64) -> i64| {
                 let points: Vec<(i64, i64)> =
                     stretch.iter().map(|(point, a, b)| (*point, pick(*a, *b))).collect();
@@ -160,14 +158,15 @@ pub(super) fn overlay(overlay: &Overlay, wording: Wording, redaction: &Redaction
             outline.extend(edge(i64::min).into_iter().rev());
             paper.area(outline, if is_more { "alloc" } else { "release" }, 0.25);
         }
-        let curve = |values: &[Option<i64>]| -> Vec<(i64, i64)> {
-            (0_i64..).zip(values).filter_map(|(point, bytes)| Some((point, (*bytes)?))).collect()
+        let curve = |pick: fn(&Course) -> Option<i64>| {
+            let known = (0_i64..).zip(courses).filter_map(|(point, course)| Some((point, pick(course)?)));
+            plot.steps(&known.collect::<Vec<_>>(), last)
         };
         // Every other piece of the curve is drawn: dashes along it.
-        for pieces in plot.steps(&curve(&a_levels), last).chunks(6) {
+        for pieces in curve(|course| course.a).chunks(6) {
             paper.line(pieces.iter().take(4).copied().collect(), "muted", 2);
         }
-        paper.line(plot.steps(&curve(&b_levels), last), "allocated", 2);
+        paper.line(curve(|course| course.b), "allocated", 2);
         plot.along(paper, |point| quantity::percent(point, last));
         paper.legend(
             &[
@@ -185,11 +184,11 @@ pub(super) fn overlay(overlay: &Overlay, wording: Wording, redaction: &Redaction
 type Stretch = (bool, Vec<(i64, i64, i64)>);
 
 /// Points at which one curve stays above the other.
-fn stretches(a_levels: &[Option<i64>], b_levels: &[Option<i64>]) -> Vec<Stretch> {
+fn stretches(courses: &[Course]) -> Vec<Stretch> {
     let mut stretches: Vec<Stretch> = Vec::new();
     let mut is_open = false;
-    for (point, (a, b)) in (0_i64..).zip(a_levels.iter().zip(b_levels)) {
-        let Some((a, b)) = a.zip(*b).filter(|(a, b)| a != b) else {
+    for (point, course) in (0_i64..).zip(courses) {
+        let Some((a, b)) = course.a.zip(course.b).filter(|(a, b)| a != b) else {
             is_open = false;
             continue;
         };
@@ -208,11 +207,9 @@ mod tests {
 
     #[test]
     fn a_stretch_ends_where_the_curves_meet_cross_or_are_not_known() {
-        let levels = |values: &[i64]| {
-            values.iter().map(|value| Some(*value).filter(|value| *value >= 0)).collect::<Vec<_>>()
-        };
-        let found = stretches(&levels(&[5, 6, 2, 3, 9, 9]), &levels(&[1, 6, 4, 3, -1, 8]));
+        let course = |(a, b): (i64, i64)| Course { position: 0.0, a: Some(a), b: (b >= 0).then_some(b) };
+        let courses = [(5, 1), (6, 6), (2, 4), (3, 3), (9, -1), (9, 8)].map(course);
         let expected = vec![(true, vec![(0, 5, 1)]), (false, vec![(2, 2, 4)]), (true, vec![(5, 9, 8)])];
-        assert_eq!(found, expected);
+        assert_eq!(stretches(&courses), expected);
     }
 }

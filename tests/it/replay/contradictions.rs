@@ -127,3 +127,35 @@ fn a_free_that_was_never_completed_ends_when_its_address_is_used_again() {
     );
     assert_eq!(rows.stat("frees_without_completion"), Some(1));
 }
+
+#[test]
+fn an_npu_block_that_is_pending_and_shown_as_inactive_stays_active() {
+    let last = [
+        (512, 400, "inactive"),
+        (512, 500, "active_allocated"),
+        (512, 200, "inactive"),
+        (2 * MIB - 1536, 0, "inactive"),
+    ];
+    let events = [
+        ("alloc", 0, 400),
+        ("free_requested", 0, 400),
+        ("free_completed", 0, 400),
+        ("alloc", 1024, 200),
+        ("free_requested", 1024, 200),
+    ];
+    let rows = history(&events).segment(0, &last).npu().rows();
+    assert_eq!(lives(&rows)[2], (1024, 200, (512, true), [Some(3), Some(4), None], "window", "pending_free"));
+    assert_eq!(
+        checks(&rows)[2..],
+        [
+            (Some(512), Some(1024), Some(0), true),
+            (Some(500), Some(500), Some(0), true),
+            (Some(500), Some(700), Some(0), true)
+        ]
+    );
+    assert_eq!(rows.stat("pending_shown_inactive"), Some(1));
+    // CUDA shows such blocks as pending, so here the completion is missing.
+    let rows = history(&events).segment(0, &last).rows();
+    assert_eq!(rows.stat("frees_without_completion"), Some(1));
+    assert_eq!(checks(&rows)[4].2, Some(-200));
+}

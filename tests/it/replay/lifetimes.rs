@@ -215,3 +215,26 @@ fn rows_that_are_left_out_leave_no_base_that_would_be_wrong() {
     assert_eq!(lives(&rows), [(512, 600, (1024, true), [Some(2), None, None], "window", "live")]);
     assert_eq!(checks(&rows).map(|check| check.0), [None; 5]);
 }
+
+#[test]
+fn a_file_that_is_cut_off_has_lifetimes_and_no_base() {
+    let story = history(&[
+        ("segment_alloc", 0, 2 * MIB),
+        ("alloc", 0, 500),
+        ("free_requested", 0, 500),
+        ("free_completed", 0, 500),
+        ("alloc", 0, 2 * MIB),
+    ])
+    .segment(0, &[(2 * MIB, 2 * MIB, "active_allocated")]);
+    let mut bytes = cpython(&story.graph(), 2);
+    // Somewhere in the last event.
+    bytes.truncate(bytes.len() - 20);
+    let rows = replayed(&bytes, &Options { salvage: true, ..Options::default() });
+    assert_eq!(
+        lives(&rows),
+        [(0, 500, (512, true), [Some(1), Some(2), Some(3)], "window", "freed")],
+        "the block of the final state may have come after what was lost"
+    );
+    assert_eq!(checks(&rows).map(|check| (check.0, check.2, check.3)), [(None, None, false); 5]);
+    assert_eq!(rows.stat("replay_not_anchored"), Some(1));
+}
