@@ -10,8 +10,13 @@ use crate::support::pickler::{Py, list};
 use crate::support::pool::{MIB, segment, snapshot, written};
 
 /// Every mode that looks at one snapshot, with the keys that programs rely on.
-const MODES: &[(&str, &[&str])] =
-    &[("overview", &["devices"]), ("fragment", &["devices", "segments"]), ("oom", &["events"])];
+const MODES: &[(&str, &[&str])] = &[
+    ("overview", &["devices"]),
+    ("peak", &["devices"]),
+    ("fragment", &["devices", "segments"]),
+    ("leak", &["devices"]),
+    ("oom", &["events"]),
+];
 
 const COMPARE: &[&str] = &["a", "b", "devices", "stacks", "segments", "settings_diff"];
 

@@ -1,0 +1,223 @@
+//! `npusnap analyze --mode leak`: what leaks is found and comes first, what only lives long is no leak.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::{TempDir, tempdir};
+
+use crate::oracle::{python, shared};
+use crate::support::analyze::{NPUSNAP, fixture, golden, json, rules, run, text};
+use crate::support::pool::{MIB, segment, snapshot, written};
+
+/// A run of the built-in simulator, and its truth.
+fn synth(arguments: &[&str]) -> (TempDir, PathBuf, Value) {
+    let place = tempdir().unwrap();
+    let (path, truth) = (place.path().join("s.pickle"), place.path().join("truth.json"));
+    let made = Command::new(NPUSNAP)
+        .args(["--quiet", "synth", "-o"])
+        .arg(&path)
+        .arg("--truth")
+        .arg(&truth)
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let truth = serde_json::from_slice(&std::fs::read(truth).unwrap()).unwrap();
+    (place, path, truth)
+}
+
+fn device(path: &Path) -> Value {
+    json(path, "leak", &[])["result"]["devices"][0].clone()
+}
+
+fn has_rule(json: &Value, rule: &str) -> bool {
+    rules(json).iter().any(|(found, _)| found == rule)
+}
+
+#[test]
+fn b30_a_small_leak_beside_large_optimizer_state_comes_first() {
+    let (_place, path, truth) = synth(&[
+        "--steps",
+        "24",
+        "--layers",
+        "4",
+        "--depth",
+        "3",
+        "--n-stacks",
+        "80",
+        "--leak",
+        "--seed",
+        "5",
+    ]);
+    let device = device(&path);
+    assert_eq!(device["verdict"], "likely");
+    let first = &device["suspects"][0];
+    let leaked = &truth["stacks"][truth["leak"]["stack"].to_string()];
+    assert_eq!(first["frames"][0]["name"], leaked[0]["name"]);
+    let expected = &truth["leak"]["per_device"][0];
+    assert_eq!(first["live_count"], expected["live_blocks"]);
+    assert_eq!(first["live_bytes"], expected["live_requested"]);
+    assert!(device["live_bytes"].as_i64().unwrap() > 20 * first["live_bytes"].as_i64().unwrap());
+    // Two blocks of 192 KiB and a little a step.
+    let rate = first["growth_bytes_per_step"].as_f64().unwrap();
+    assert!((350_000.0..450_000.0).contains(&rate), "{rate}");
+    // What is alive since early on is something else: that rule alone would name the optimizer.
+    let long_lived = device["long_lived"]["stacks"].as_array().unwrap();
+    assert_eq!(long_lived.len(), 3);
+    assert!(long_lived.iter().all(|stack| stack["stack_id"] != first["stack_id"]));
+    for key in ["stack_id", "first_index", "last_index", "score", "evidence", "frames"] {
+        assert!(first.get(key).is_some(), "no `{key}`");
+    }
+    assert_eq!(first["evidence"][0]["rule"], "growth_across_steps");
+}
+
+#[test]
+fn weights_and_optimizer_state_are_no_leak() {
+    for seed in ["1", "2"] {
+        let (_place, path, _) =
+            synth(&["--steps", "24", "--layers", "4", "--depth", "3", "--n-stacks", "80", "--seed", seed]);
+        let json = json(&path, "leak", &[]);
+        let device = &json["result"]["devices"][0];
+        assert_eq!(device["verdict"], "none", "{device}");
+        assert_eq!(device["suspects"], json!([]));
+        assert!(has_rule(&json, "leak/none"));
+    }
+}
+
+#[test]
+fn steps_of_the_simulator_are_found_and_called_inferred() {
+    for (arguments, steps) in [(["--layers", "2", "--seed", "3"], 18), (["--layers", "6", "--seed", "4"], 18)]
+    {
+        let (_place, path, _) =
+            synth(&[&["--steps", "18", "--depth", "3", "--n-stacks", "60"], &arguments[..]].concat());
+        let history = &device(&path)["history"];
+        assert_eq!(history["origin"], "inferred", "{arguments:?}");
+        let found = history["step_count"].as_i64().unwrap();
+        assert!((steps - 1..=steps + 1).contains(&found), "{arguments:?}: {found} steps");
+    }
+}
+
+#[test]
+fn annotated_steps_of_the_optimizer_are_taken_as_they_are() {
+    let (_place, path, _) = synth(&[
+        "--steps",
+        "14",
+        "--layers",
+        "2",
+        "--depth",
+        "2",
+        "--n-stacks",
+        "40",
+        "--dialect",
+        "cuda",
+        "--leak",
+    ]);
+    let device = device(&path);
+    assert_eq!(device["history"]["origin"], "annotation");
+    assert_eq!(device["history"]["step_count"], 14);
+    assert_eq!(device["verdict"], "likely");
+}
+
+/// `tests/oracle/history_truth.py BINARY TOOLS leak` does 200 runs.
+#[test]
+fn the_leaked_stack_of_generated_snapshots_comes_first_and_nothing_else_does() {
+    let Some(shared) = shared("gen_snapshot.py") else { return };
+    let tools = shared.join("tools");
+    python("history_truth.py", &[NPUSNAP, tools.to_str().unwrap(), "leak", "--runs", "4"]);
+}
+
+#[test]
+fn a_ring_buffer_of_a_few_steps_is_too_short_and_that_is_said() {
+    let (_place, path, _) = synth(&[
+        "--steps",
+        "30",
+        "--layers",
+        "4",
+        "--depth",
+        "3",
+        "--n-stacks",
+        "80",
+        "--leak",
+        "--max-entries",
+        "1200",
+    ]);
+    let json = json(&path, "leak", &[]);
+    let device = &json["result"]["devices"][0];
+    assert!(device["history"]["step_count"].as_i64().unwrap() <= 10, "{}", device["history"]);
+    assert_ne!(device["verdict"], "likely");
+    assert!(has_rule(&json, "leak/short_history"), "{:?}", rules(&json));
+}
+
+#[test]
+fn b29_where_all_is_freed_nothing_leaks() {
+    let json = json(&fixture("npu_all_freed.pickle"), "leak", &[]);
+    let device = &json["result"]["devices"][0];
+    assert_eq!((&device["verdict"], &device["suspects"]), (&json!("none"), &json!([])));
+    assert_eq!(rules(&json), [("leak/all_freed".to_owned(), "ok".to_owned())]);
+}
+
+#[test]
+fn b31_pending_frees_are_neither_alive_nor_leaked() {
+    let blocks = [(4 * MIB, "active_pending_free"), (16 * MIB, "inactive")];
+    let (_place, path) =
+        written("s.pickle", &snapshot(vec![segment(0, 1 << 30, "large", &blocks)], vec![vec![]]));
+    let json = json(&path, "leak", &[]);
+    assert_eq!(json["result"]["devices"][0]["live_bytes"], 0);
+    assert!(has_rule(&json, "leak/all_freed"));
+}
+
+#[test]
+fn b23_without_events_growth_cannot_be_told() {
+    let state = snapshot(vec![segment(0, 1 << 30, "large", &[(2 * MIB, "active_allocated")])], vec![vec![]]);
+    let (_place, path) = written("s.pickle", &state);
+    let json = json(&path, "leak", &[]);
+    assert_eq!(rules(&json), [("leak/no_history".to_owned(), "info".to_owned())]);
+    let device = &json["result"]["devices"][0];
+    assert_eq!((&device["verdict"], &device["live_bytes"]), (&json!("none"), &json!(2 << 20)));
+}
+
+/// What the recordings of real programs are judged as. Two of them end in an out-of-memory error in the middle of a pass,
+/// whose results are alive layer by layer: more than a suspicion would be wrong.
+#[test]
+fn recordings_are_judged_with_care() {
+    let Some(shared) = shared("recordings") else { return };
+    for (name, verdicts) in [
+        ("cuda_2.0_block_history", &["none"][..]),
+        ("cuda_2.1_segment_list", &["none"]),
+        ("cuda_2.2_oom", &["suspected"]),
+        ("cuda_2.5_five_events", &["none"]),
+        ("cuda_2.6_annotations", &["none"]),
+        ("cuda_2.6_empty", &[]),
+        ("cuda_2.6_private_pools_no_trace", &["none"]),
+        ("cuda_2.8_oom_expandable_3gpu", &["none", "none", "suspected"]),
+        ("npu_train_all_freed", &["none"]),
+        ("npu_two_devices_expandable", &["none", "none"]),
+    ] {
+        let json = json(&shared.join("snapshots").join(format!("{name}.pickle")), "leak", &[]);
+        let devices = json["result"]["devices"].as_array().unwrap();
+        let found: Vec<&str> = devices.iter().map(|device| device["verdict"].as_str().unwrap()).collect();
+        assert_eq!(found, verdicts, "{name}");
+        let retained = has_rule(&json, "leak/retained");
+        assert_eq!(retained, verdicts.contains(&"suspected"), "{name}");
+    }
+}
+
+#[test]
+fn a_likely_leak_fails_a_gate() {
+    let path = fixture("npu_leak.pickle");
+    assert_eq!(run(&path, "leak", &["--fail-on", "critical"]).status.code(), Some(1));
+    let strict = ["--fail-on", "critical", "--threshold", "leak.steps=1000"];
+    assert_eq!(run(&path, "leak", &strict).status.code(), Some(0));
+}
+
+/// Pages as people see them. `UPDATE_GOLDEN=1` writes them anew; read that difference like code.
+#[test]
+fn pages_look_as_they_did_when_somebody_last_looked() {
+    for name in ["npu_leak", "npu_ring_wrapped", "npu_all_freed"] {
+        for lang in ["en", "zh"] {
+            let page = text(&fixture(&format!("{name}.pickle")), "leak", &["--lang", lang]);
+            golden(&format!("leak_{name}.{lang}.txt"), &page);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! `npusnap analyze --mode peak`: the simulator's truth, and what other tools get wrong. A test named after a row of the
+//! peers' bug log has its number.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::oracle::{python, shared};
+use crate::support::analyze::{NPUSNAP, fixture, golden, json, rules, text};
+use crate::support::pickler::{Py, int, list};
+use crate::support::pool::{MIB, event, oom, segment, snapshot, written};
+
+const COUNTERS: [&str; 5] = ["reserved", "allocated", "active", "allocated_requested", "active_requested"];
+const FIXTURES: [&str; 11] = [
+    "cuda_cpp_writer",
+    "cuda_native_frames",
+    "cuda_oom_expandable",
+    "cuda_traces_first",
+    "npu_all_freed",
+    "npu_cpp_writer",
+    "npu_expandable",
+    "npu_leak",
+    "npu_oom",
+    "npu_ring_wrapped",
+    "npu_two_devices",
+];
+
+fn bytes(value: &Value) -> i64 {
+    value.as_i64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// Frames without the keys that a file may have beside these three.
+fn stack(frames: &Value) -> Vec<(String, String, i64)> {
+    let text = |frame: &Value, key: &str| frame[key].as_str().unwrap().to_owned();
+    let frames = frames.as_array().unwrap().iter();
+    frames.map(|frame| (text(frame, "name"), text(frame, "filename"), bytes(&frame["line"]))).collect()
+}
+
+#[test]
+fn base_and_peaks_are_what_the_simulated_allocator_counted() {
+    for name in FIXTURES {
+        let truth: Value =
+            serde_json::from_slice(&std::fs::read(fixture(&format!("{name}.truth.json"))).unwrap()).unwrap();
+        let ours = json(&fixture(&format!("{name}.pickle")), "peak", &[]);
+        for device in truth["devices"].as_array().unwrap() {
+            let index = &device["device"];
+            let found = ours["result"]["devices"].as_array().unwrap();
+            let Some(found) = found.iter().find(|found| found["device_index"] == *index) else {
+                assert_eq!(device["events_in_window"], 0, "{name}: no device {index}");
+                continue;
+            };
+            for counter in COUNTERS {
+                let what = format!("{name}, device {index}: {counter}");
+                let peak = &found["peaks"][counter];
+                assert_eq!(peak["exact"], true, "{what}");
+                assert_eq!(found["base"][counter], device["start_state"][counter], "{what}");
+                let expected = &device["peak_window"][counter];
+                assert_eq!(peak["bytes"], expected["bytes"], "{what}");
+                assert_eq!(peak["trace_index"], expected["trace_index"], "{what}");
+                assert_eq!(peak["final"], device["final"][counter], "{what}");
+            }
+            contributors(found, device, &truth["stacks"], name);
+        }
+    }
+}
+
+/// What lived at the peak adds up to it, and is the simulator's where a stack could be recorded.
+fn contributors(found: &Value, device: &Value, stacks: &Value, name: &str) {
+    let rows = found["contributors"].as_array().unwrap();
+    let sum: i64 = rows.iter().map(|row| bytes(&row["bytes"])).sum();
+    assert_eq!(sum, bytes(&found["peaks"]["allocated"]["bytes"]), "{name}");
+    let ours: HashMap<_, _> =
+        rows.iter().filter(|row| row["part"] == "stack").map(|row| (stack(&row["frames"]), row)).collect();
+    for expected in device["contributors_at_allocated_peak"].as_array().unwrap() {
+        // A block from before the window that is freed in it has left no stack.
+        if expected["bytes"] != expected["bytes_allocated_in_window"] {
+            continue;
+        }
+        let frames = stack(&stacks[expected["stack"].to_string()]);
+        let Some(row) = ours.get(&frames) else {
+            assert!(frames.is_empty(), "{name}: stack {} is missing", expected["stack"]);
+            continue;
+        };
+        for (key, truth) in [("bytes", "bytes"), ("requested", "requested"), ("count", "blocks")] {
+            assert_eq!(row[key], expected[truth], "{name}: {key} of stack {}", expected["stack"]);
+        }
+    }
+}
+
+/// `tests/oracle/history_truth.py BINARY TOOLS peak` does 200 runs.
+#[test]
+fn generated_snapshots_have_the_peaks_of_their_truth() {
+    let Some(shared) = shared("gen_snapshot.py") else { return };
+    let tools = shared.join("tools");
+    python("history_truth.py", &[NPUSNAP, tools.to_str().unwrap(), "peak", "--runs", "4"]);
+}
+
+fn of(segments: Vec<Py>, traces: Vec<Vec<Py>>) -> Value {
+    let (_place, path) = written("s.pickle", &snapshot(segments, traces));
+    json(&path, "peak", &[])
+}
+
+#[test]
+fn b01_no_point_of_the_timeline_exceeds_what_is_reserved() {
+    for name in FIXTURES {
+        let json = json(&fixture(&format!("{name}.pickle")), "peak", &[]);
+        for device in json["result"]["devices"].as_array().unwrap() {
+            for point in device["timeline"].as_array().unwrap() {
+                let [reserved, allocated, active, allocated_requested, active_requested] =
+                    COUNTERS.map(|counter| bytes(&point[counter]));
+                assert!(reserved >= active && active >= allocated && allocated >= 0, "{name}: {point}");
+                assert!(allocated >= allocated_requested && active >= active_requested, "{name}: {point}");
+            }
+        }
+    }
+}
+
+#[test]
+fn b02_b03_memory_from_before_the_recording_is_the_base_and_its_free_is_no_allocation() {
+    let free = |addr| [event("free_requested", addr, 2 * MIB), event("free_completed", addr, 2 * MIB)];
+    let events: Vec<Py> =
+        free(1 << 30).into_iter().chain([event("alloc", (1 << 30) + 8 * MIB, MIB)]).collect();
+    let blocks = [(8 * MIB, "inactive"), (MIB, "active_allocated"), (11 * MIB, "inactive")];
+    let json = of(vec![segment(0, 1 << 30, "large", &blocks)], vec![events]);
+    let device = &json["result"]["devices"][0];
+    assert_eq!(device["base"]["allocated_requested"], 2 << 20);
+    let peak = &device["peaks"]["allocated_requested"];
+    assert_eq!((&peak["bytes"], &peak["trace_index"]), (&json!(2 << 20), &json!(-1)));
+    assert_eq!(peak["time_us"], Value::Null);
+    let points = device["timeline"].as_array().unwrap();
+    let curve: Vec<(i64, i64)> = points
+        .iter()
+        .map(|point| (bytes(&point["trace_index"]), bytes(&point["active_requested"])))
+        .collect();
+    assert_eq!(curve, [(-1, 2 << 20), (0, 2 << 20), (1, 0), (2, 1 << 20)]);
+    assert!(rules(&json).contains(&("peak/window".to_owned(), "info".to_owned())), "{json}");
+}
+
+#[test]
+fn b09_blocks_without_a_stack_are_a_line_of_their_own() {
+    let blocks = [(2 * MIB, "active_allocated"), (18 * MIB, "inactive")];
+    let events = vec![event("segment_alloc", 1 << 30, 20 * MIB), event("alloc", 1 << 30, 2 * MIB)];
+    let json = of(vec![segment(0, 1 << 30, "large", &blocks)], vec![events]);
+    let rows = json["result"]["devices"][0]["contributors"].as_array().unwrap();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!(rows[0]["bytes"], 2 << 20);
+    assert!(rows[0]["frames"].as_array().unwrap().is_empty());
+    assert!(rules(&json).iter().any(|(rule, _)| rule == "peak/no_stack") || rows[0]["part"] == "stack");
+}
+
+#[test]
+fn b11_b12_an_oom_is_a_mark_that_changes_no_counter() {
+    let blocks = [(2 * MIB, "active_allocated"), (18 * MIB, "inactive")];
+    let events = vec![
+        event("segment_alloc", 1 << 30, 20 * MIB),
+        event("alloc", 1 << 30, 2 * MIB),
+        oom(512 * MIB, 100),
+        event("surprise", 1, 1),
+    ];
+    let json = of(vec![segment(0, 1 << 30, "large", &blocks)], vec![events]);
+    let device = &json["result"]["devices"][0];
+    let marks: Vec<(&Value, &Value, &Value)> = device["marks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|mark| (&mark["trace_index"], &mark["action"], &mark["allocated_requested"]))
+        .collect();
+    let size = json!(2 << 20);
+    assert_eq!(marks, [(&json!(2), &json!("oom"), &size), (&json!(3), &json!("surprise"), &size)]);
+    assert_eq!(device["peaks"]["reserved"]["bytes"], 20 << 20);
+}
+
+#[test]
+fn b20_pinned_host_memory_stands_beside_the_devices() {
+    let host = segment(-1, 1 << 40, "large", &[(4 * MIB, "active_allocated")]);
+    let traces = list([list([event("segment_alloc", 1 << 40, 4 * MIB), event("alloc", 1 << 40, 4 * MIB)])]);
+    let pinned = snapshot(vec![], vec![]).with("host_segments", list([host])).with("host_traces", traces);
+    let (_place, path) = written("s.pickle", &pinned);
+    let json = json(&path, "peak", &[]);
+    assert_eq!(json["result"]["devices"], json!([]));
+    let host = &json["result"]["host"][0];
+    assert_eq!(host["device_index"], -1);
+    assert_eq!(host["peaks"]["allocated_requested"]["bytes"], 4 << 20);
+}
+
+#[test]
+fn b22_every_device_has_its_own_peak() {
+    let blocks = [(2 * MIB, "active_allocated"), (18 * MIB, "inactive")];
+    let events = |size| vec![event("segment_alloc", 1 << 30, 20 * MIB), event("alloc", 1 << 30, size)];
+    let json = of(
+        vec![
+            segment(0, 1 << 30, "large", &blocks),
+            segment(2, 1 << 30, "large", &[(4 * MIB, "active_allocated"), (16 * MIB, "inactive")]),
+        ],
+        vec![events(2 * MIB), vec![], events(4 * MIB)],
+    );
+    let devices = json["result"]["devices"].as_array().unwrap();
+    let peaks: Vec<(&Value, &Value)> = devices
+        .iter()
+        .map(|device| (&device["device_index"], &device["peaks"]["allocated_requested"]["bytes"]))
+        .collect();
+    assert_eq!(peaks, [(&json!(0), &json!(2 << 20)), (&json!(2), &json!(4 << 20))]);
+}
+
+#[test]
+fn b23_without_events_the_state_is_all_there_is_and_that_is_said() {
+    let json = of(vec![segment(0, 1 << 30, "large", &[(2 * MIB, "active_allocated")])], vec![vec![]]);
+    let device = &json["result"]["devices"][0];
+    assert_eq!(device["timeline"], json!([]));
+    assert_eq!(device["peaks"]["allocated"]["bytes"], 2 << 20);
+    assert_eq!(device["peaks"]["allocated"]["trace_index"], -1);
+    assert_eq!(rules(&json), [("peak/no_history".to_owned(), "info".to_owned())]);
+}
+
+#[test]
+fn what_the_events_and_the_state_disagree_by_is_a_line_and_a_warning() {
+    // The block that the trace allocates last is not in the segments.
+    let blocks = [(2 * MIB, "active_allocated"), (18 * MIB, "inactive")];
+    let events = vec![
+        event("segment_alloc", 1 << 30, 20 * MIB),
+        event("alloc", 1 << 30, 2 * MIB),
+        event("alloc", (1 << 30) + 4 * MIB, 3 * MIB),
+    ];
+    let json = of(vec![segment(0, 1 << 30, "large", &blocks)], vec![events]);
+    let device = &json["result"]["devices"][0];
+    let rows = device["contributors"].as_array().unwrap();
+    let unexplained: Vec<&Value> = rows.iter().filter(|row| row["part"] == "unexplained").collect();
+    assert_eq!(unexplained[0]["requested"], -3 << 20, "{rows:?}");
+    let sum: i64 = rows.iter().map(|row| bytes(&row["bytes"])).sum();
+    assert_eq!(sum, bytes(&device["peaks"]["allocated"]["bytes"]));
+    assert!(rules(&json).contains(&("peak/unexplained".to_owned(), "warning".to_owned())));
+}
+
+#[test]
+fn a_long_timeline_is_thinned_and_keeps_peaks_and_marks() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("long.pickle");
+    let made = std::process::Command::new(NPUSNAP)
+        .args([
+            "--quiet",
+            "synth",
+            "--events",
+            "60000",
+            "--layers",
+            "4",
+            "--n-stacks",
+            "60",
+            "--seed",
+            "7",
+            "-o",
+        ])
+        .arg(&path)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let json = json(&path, "peak", &[]);
+    let device = &json["result"]["devices"][0];
+    let points = device["timeline"].as_array().unwrap();
+    assert!((500..2100).contains(&points.len()), "{} points", points.len());
+    let indexes: Vec<i64> = points.iter().map(|point| bytes(&point["trace_index"])).collect();
+    assert!(indexes.is_sorted_by(|a, b| a < b));
+    for counter in COUNTERS {
+        let peak = &device["peaks"][counter];
+        let at = points.iter().find(|point| point["trace_index"] == peak["trace_index"]);
+        assert_eq!(at.map(|point| &point[counter]), Some(&peak["bytes"]), "{counter}");
+        assert!(points.iter().all(|point| bytes(&point[counter]) <= bytes(&peak["bytes"])), "{counter}");
+    }
+    for mark in device["marks"].as_array().unwrap() {
+        assert!(points.iter().any(|point| point["trace_index"] == mark["trace_index"]), "{mark}");
+    }
+}
+
+/// Pages as people see them. `UPDATE_GOLDEN=1` writes them anew; read that difference like code.
+#[test]
+fn pages_look_as_they_did_when_somebody_last_looked() {
+    for name in ["npu_leak", "npu_ring_wrapped", "cuda_empty"] {
+        for lang in ["en", "zh"] {
+            let page = text(&fixture(&format!("{name}.pickle")), "peak", &["--lang", lang]);
+            golden(&format!("peak_{name}.{lang}.txt"), &page);
+        }
+    }
+}
