@@ -58,7 +58,7 @@ fn b30_a_small_leak_beside_large_optimizer_state_comes_first() {
     let expected = &truth["leak"]["per_device"][0];
     assert_eq!(first["live_count"], expected["live_blocks"]);
     assert_eq!(first["live_bytes"], expected["live_requested"]);
-    assert!(device["live_bytes"].as_i64().unwrap() > 20 * first["live_bytes"].as_i64().unwrap());
+    assert!(device["live_bytes"].as_i64().unwrap() > 15 * first["live_bytes"].as_i64().unwrap());
     // Two blocks of 192 KiB and a little a step.
     let rate = first["growth_bytes_per_step"].as_f64().unwrap();
     assert!((350_000.0..450_000.0).contains(&rate), "{rate}");

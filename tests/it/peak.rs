@@ -173,7 +173,7 @@ fn b11_b12_an_oom_is_a_mark_that_changes_no_counter() {
 #[test]
 fn b20_pinned_host_memory_stands_beside_the_devices() {
     let host = segment(-1, 1 << 40, "large", &[(4 * MIB, "active_allocated")]);
-    let traces = list([list([event("segment_alloc", 1 << 40, 4 * MIB), event("alloc", 1 << 40, 4 * MIB)])]);
+    let traces = list([event("segment_alloc", 1 << 40, 4 * MIB), event("alloc", 1 << 40, 4 * MIB)]);
     let pinned = snapshot(vec![], vec![]).with("host_segments", list([host])).with("host_traces", traces);
     let (_place, path) = written("s.pickle", &pinned);
     let json = json(&path, "peak", &[]);
