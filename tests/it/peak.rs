@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::oracle::{python, shared};
 use crate::support::analyze::{NPUSNAP, fixture, golden, json, rules, text};
-use crate::support::pickler::{Py, int, list};
+use crate::support::pickler::{Py, list};
 use crate::support::pool::{MIB, event, oom, segment, snapshot, written};
 
 const COUNTERS: [&str; 5] = ["reserved", "allocated", "active", "allocated_requested", "active_requested"];
