@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::analysis::chart::{Counter, Level, Timeline};
+use crate::analysis::chart::{Counter, Expansion, Layout, Level, SegmentRow, Span, Timeline};
 
 /// Points of a timeline: about what a wide screen has columns.
 pub(super) const POINTS: usize = 2000;
@@ -80,9 +80,63 @@ fn middle(points: &[(f64, f64)]) -> (f64, f64) {
     (x / count, y / count)
 }
 
+/// The expansion with the largest event of each of about `most` stretches.
+pub(super) fn expansion(expansion: &Expansion, most: usize) -> Expansion {
+    let width = expansion.events.len().div_ceil(most.max(1)).max(1);
+    let largest = expansion.events.chunks(width).filter_map(|stretch| {
+        stretch.iter().max_by_key(|event| (event.change.unsigned_abs(), std::cmp::Reverse(event.trace_index)))
+    });
+    Expansion { events: largest.copied().collect(), ..expansion.clone() }
+}
+
+/// The layout with each segment divided into `cells`: what is smaller than a cell is joined with its like in the same one.
+pub(super) fn layout(layout: &Layout, cells: usize) -> Layout {
+    let segments = layout.segments.iter().map(|segment| SegmentRow {
+        spans: joined(&segment.spans, segment.total_size, cells),
+        ..segment.clone()
+    });
+    Layout { segments: segments.collect(), ..layout.clone() }
+}
+
+/// Spans that fill the same segment: large ones as they are, small ones one for each cell and state. Within a cell the order
+/// cannot be seen.
+fn joined(spans: &[Span], total_size: i64, cells: usize) -> Vec<Span> {
+    let cell = (total_size / i64::try_from(cells).unwrap_or(i64::MAX).max(1)).max(1);
+    let mut joined: Vec<Span> = Vec::new();
+    let mut small: Vec<Span> = Vec::new();
+    let mut small_cell = 0;
+    for span in spans {
+        let is_large = span.size >= cell;
+        if is_large || span.offset / cell != small_cell {
+            joined.append(&mut small);
+        }
+        if is_large {
+            joined.push(*span);
+            continue;
+        }
+        small_cell = span.offset / cell;
+        match small.iter_mut().find(|other| other.state == span.state) {
+            Some(other) => {
+                other.size += span.size;
+                other.block_count += span.block_count;
+                other.stack_id = None;
+            }
+            None => small.push(*span),
+        }
+    }
+    joined.append(&mut small);
+    let mut offset = 0;
+    for span in &mut joined {
+        span.offset = offset;
+        offset += span.size;
+    }
+    joined
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::chart::BlockState;
 
     fn level(trace_index: i64, bytes: i64) -> Level {
         Level { trace_index, time_us: None, bytes: [Some(bytes + 100), Some(bytes), Some(bytes)] }
@@ -110,6 +164,34 @@ mod tests {
         for index in &keep {
             assert!(sampled.iter().any(|level| level.trace_index == *index), "{index}");
         }
+    }
+
+    #[test]
+    fn small_blocks_of_a_cell_are_joined_by_state_and_still_fill_the_segment() {
+        let span = |offset, size, state, stack_id| Span { offset, size, state, block_count: 1, stack_id };
+        let (used, free) = (BlockState::Allocated, BlockState::Inactive);
+        // Cells of 100 bytes. Cell 0: 30 used, 20 free, 40 used, and 10 that are free up to its end; then one of 250.
+        let spans = [
+            span(0, 30, used, Some(1)),
+            span(30, 20, free, None),
+            span(50, 40, used, Some(2)),
+            span(90, 10, free, None),
+            span(100, 250, used, Some(3)),
+            span(350, 50, free, None),
+            span(400, 600, free, None),
+        ];
+        let found: Vec<_> = joined(&spans, 1000, 10)
+            .iter()
+            .map(|span| (span.offset, span.size, span.state, span.block_count, span.stack_id))
+            .collect();
+        let expected = [
+            (0, 70, used, 2, None),
+            (70, 30, free, 2, None),
+            (100, 250, used, 1, Some(3)),
+            (350, 50, free, 1, None),
+            (400, 600, free, 1, None),
+        ];
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Report;
-use super::downsample;
+use super::budget::Budget;
 use super::html::Html;
 use super::option;
 use super::registry::Registry;
@@ -93,13 +93,14 @@ pub(super) fn chart(
     html: &mut Html<'_>,
     mode: &str,
     figure: &ChartFigure,
+    budget: Budget,
     report: &Report<'_>,
     strings: &Strings,
     registry: &mut Registry,
 ) {
     let id = figure.anchor(mode);
-    let sampled = sampled(&figure.chart);
-    let chart = sampled.as_ref().unwrap_or(&figure.chart);
+    let fitted = budget.fit(&figure.chart);
+    let chart = fitted.as_ref().unwrap_or(&figure.chart);
     let drawing = option::draw(chart);
     let title = match figure.device {
         Some(device) if report.devices.len() > 1 => {
@@ -202,16 +203,6 @@ fn rows(chart: &Chart, title: &Text) -> Option<TableFigure> {
 #[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "a share needs no more than 53 bits")]
 fn share(part: i64, whole: i64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
-}
-
-/// The chart with as many points as can be seen; none where it has no more.
-pub(super) fn sampled(chart: &Chart) -> Option<Chart> {
-    match chart {
-        Chart::Timeline(timeline) => {
-            Some(Chart::Timeline(downsample::timeline(timeline, downsample::POINTS)))
-        }
-        _ => None,
-    }
 }
 
 /// The command that gives a table's or a chart's numbers again.

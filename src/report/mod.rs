@@ -4,6 +4,7 @@
 //! that `reports/report.js` hands to ECharts when they come into view.
 
 mod axis;
+mod budget;
 mod downsample;
 mod figure;
 mod html;
@@ -24,6 +25,7 @@ use crate::analysis::{
 };
 use crate::output::Redaction;
 
+use budget::Budget;
 use html::{Html, island};
 use registry::Registry;
 use strings::Strings;
@@ -156,8 +158,8 @@ pub const PARTS: [&str; 2] = ["advice", "reading"];
 /// A chart as an SVG file of its own.
 #[must_use]
 pub fn picture(figure: &ChartFigure, lang: Lang, redaction: &Redaction) -> String {
-    let sampled = figure::sampled(&figure.chart);
-    svg::draw(sampled.as_ref().unwrap_or(&figure.chart), svg::Wording::One(lang), redaction)
+    let fitted = Budget::WHOLE.fit(&figure.chart);
+    svg::draw(fitted.as_ref().unwrap_or(&figure.chart), svg::Wording::One(lang), redaction)
 }
 
 /// The language as HTML names it.

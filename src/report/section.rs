@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::budget::{self, Budget};
 use super::figure;
 use super::html::Html;
 use super::registry::Registry;
@@ -71,16 +72,21 @@ fn figures(
             _ => None,
         })
     };
+    let budget = Budget::of(report.sections);
     for chart in charts().filter(|chart| chart.device.is_none()) {
-        figure::chart(html, section.mode, chart, report, strings, registry);
+        figure::chart(html, section.mode, chart, budget, report, strings, registry);
     }
-    let devices: BTreeSet<i64> = charts().filter_map(|chart| chart.device).collect();
+    let all: BTreeSet<i64> = charts().filter_map(|chart| chart.device).collect();
+    let devices = shown(&all, report);
+    if devices.len() < all.len() {
+        html.words("p", &[("class", "note")], &strings.get("page.shown"));
+    }
     if !devices.is_empty() {
         html.open("div", &[("class", "by-device")]);
         for device in devices {
             html.open("div", &[("class", "panel"), ("data-device", &device.to_string())]);
             for chart in charts().filter(|chart| chart.device == Some(device)) {
-                figure::chart(html, section.mode, chart, report, strings, registry);
+                figure::chart(html, section.mode, chart, budget, report, strings, registry);
             }
             html.close("div");
         }
@@ -98,6 +104,16 @@ fn figures(
             }
         }
     }
+}
+
+/// Of all devices those that a page has room for: the ones with the most reserved memory, by their number.
+fn shown(all: &BTreeSet<i64>, report: &Report<'_>) -> BTreeSet<i64> {
+    let reserved = |index: i64| {
+        report.devices.iter().find(|device| device.device_index == index).map_or(0, |device| device.reserved)
+    };
+    let mut devices: Vec<i64> = all.iter().copied().collect();
+    devices.sort_by_key(|index| std::cmp::Reverse(reserved(*index)));
+    devices.into_iter().take(budget::DEVICES).collect()
 }
 
 /// What a section is called.

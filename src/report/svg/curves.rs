@@ -1,5 +1,7 @@
 //! Counters over time, growth of the pool, and the comparison of two snapshots.
 
+use std::collections::BTreeSet;
+
 use super::paper::{Anchor, Wording, fitted, sheet};
 use super::plot::{Plot, TOP, scale};
 use crate::analysis::Text;
@@ -111,6 +113,7 @@ pub(super) fn expansion(expansion: &Expansion, wording: Wording, redaction: &Red
         }
         path.dedup();
         paper.line(path, "reserved", 1);
+        let mut drawn = BTreeSet::new();
         for event in events {
             let tone = match (event.change < 0, event.is_large()) {
                 (true, _) => "freed",
@@ -119,6 +122,10 @@ pub(super) fn expansion(expansion: &Expansion, wording: Wording, redaction: &Red
             };
             let radius = (64 - (event.change.unsigned_abs() >> 18).leading_zeros()).clamp(3, 14);
             let at = (plot.x(event.trace_index), plot.power(event.change.abs(), least, most));
+            // One on top of another of its kind cannot be seen.
+            if !drawn.insert((at.0 / 2, at.1 / 2, tone)) {
+                continue;
+            }
             paper.circle(at, i32::try_from(radius).unwrap_or(3), tone, event.change > 0);
         }
         plot.along(paper, quantity::count);
