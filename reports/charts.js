@@ -47,8 +47,8 @@ const Charts = (() => {
       ], stack === null ? null : stackLabel(stack));
     },
     tipStack: (chart) => (bar) => tip(bar.name, [
-      [word("size"), bytes(bar.value), bar.color],
-      [word("share"), share(bar.value, chart)],
+      [word("size"), bytes(bar.data.bytes), bar.color],
+      [word("share"), share(bar.data.bytes, chart)],
       [word("requested"), isNothing(bar.data.requested) ? null : bytes(bar.data.requested)],
       [word("blocks"), bar.data.count ? count(bar.data.count) : null],
     ]),
@@ -126,7 +126,7 @@ const Charts = (() => {
     bubble: () => (value) => Math.max(6, Math.min(26, 2.4 * Math.log2(value[1] / 262144 + 1))),
     peakLabel: () => (point) => `${point.seriesName} ${bytes(point.data.value)}`,
     trigger: () => (bar) => (isNothing(bar.value) ? "" : bytes(Math.abs(bar.value))),
-    barShare: (chart) => (bar) => `${bytes(bar.value)} · ${share(bar.value, chart)}`,
+    barShare: (chart) => ({ data }) => `${bytes(data.bytes)} · ${share(data.bytes, chart)}`,
     segmentColor: (chart) => (_, row) => style(chart.extra.rows[row]?.low ? "critical" : "text"),
   };
 
@@ -145,6 +145,9 @@ const Charts = (() => {
       chart.drawn = echarts.init(chart.box, null, { renderer: "canvas" });
       chart.drawn.on("click", (point) => clicked(chart, point));
       chart.drawn.getZr().on("click", (event) => clickedAt(chart, event));
+      if (chart.kind === "timeline") chart.drawn.on("datazoom", () => fitHeight(chart));
+      // What is restored is the first option, in the language and theme it was made in.
+      chart.drawn.on("restore", () => draw(chart));
       new ResizeObserver(() => {
         if (Math.abs(chart.width - chart.box.clientWidth) > 1) draw(chart);
       }).observe(chart.box);
@@ -155,11 +158,9 @@ const Charts = (() => {
     const option = resolve(chart.option, chart);
     fit(chart, option);
     if (chart.second) others[chart.kind](chart, option);
-    const zoomed = chart.drawn.getOption()?.dataZoom ?? [];
-    chart.drawn.setOption(option, true);
-    zoomed.forEach(({ start, end }, dataZoomIndex) => {
-      if (start > 0 || end < 100) chart.drawn.dispatchAction({ type: "dataZoom", dataZoomIndex, start, end });
-    });
+    // Merged into what is drawn, so that zoom and legend stay, and so does the tooltip, whose timer may still run.
+    chart.drawn.setOption(option);
+    if (chart.kind === "timeline") fitHeight(chart);
     chart.box.dataset.drawn = "true";
   }
 
@@ -170,8 +171,36 @@ const Charts = (() => {
     if (chart.width < 560) {
       option.toolbox.show = false;
       option.legend.right = 0;
-      if (axis.type === "category") option.grid.right = Math.min(option.grid.right, 40);
+      if (chart.kind === "stacks") {
+        option.grid.right = 72;
+        option.xAxis.interval *= 2;
+        option.series[0].label.formatter = ({ data: bar }) => bytes(bar.bytes);
+      }
     }
+  }
+
+  // The height of a timeline follows what is in view: beside one high peak all else would be flat.
+  function fitHeight(chart) {
+    const [{ startValue, endValue }] = chart.drawn.getOption().dataZoom;
+    const column = chart.second ? 1 : 0;
+    const source = chart.option.dataset.source;
+    // A level lasts until the next, so the one before the view counts too.
+    const first = Math.max(0, source.findIndex((row) => row[column] >= startValue) - 1);
+    let most = 1;
+    for (const row of source.slice(first)) {
+      if (row[column] > endValue) break;
+      most = Math.max(most, row[2] ?? 0, row[3] ?? 0, row[4] ?? 0);
+    }
+    const isWhole = first === 0 && endValue >= source.at(-1)[column];
+    const { max, interval } = isWhole ? chart.option.yAxis : byteAxis(most * 1.05);
+    chart.drawn.setOption({ yAxis: { max, interval } });
+  }
+  // Ticks that are round in binary units, as the page was made with.
+  function byteAxis(most) {
+    const unit = 1024 ** Math.floor(Math.log2(Math.max(1, most)) / 10);
+    const steps = [0.25, 0.5, 1, 2, 5, 10, 20, 50, 100, 128, 256, 512].filter((step) => unit > 1 || step >= 1);
+    const interval = (steps.find((step) => most / (step * unit) <= 6) ?? 512) * unit;
+    return { max: Math.ceil(most / interval) * interval, interval };
   }
 
   // The other way to see a chart, where it has one.

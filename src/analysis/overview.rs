@@ -126,7 +126,7 @@ impl Outcome for OverviewOutcome {
 
     fn charts(&self, engine: &Engine) -> Result<Vec<ChartFigure>> {
         let mut charts = Vec::new();
-        if !self.devices.is_empty() {
+        if self.devices.len() > 1 {
             charts.push(chart::devices(&self.devices));
         }
         for device in &self.devices {

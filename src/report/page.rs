@@ -122,7 +122,11 @@ pub(super) fn worst_device(report: &Report<'_>) -> Option<i64> {
 fn health(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings) {
     let all = findings(report);
     let worst = all.first().map_or(Severity::Ok, |(_, finding)| finding.severity);
-    let class = if report.devices.len() > 2 { "health many" } else { "health" };
+    let class = match report.devices.len() {
+        0 | 1 => "health one",
+        2 => "health",
+        _ => "health many",
+    };
     html.open("section", &[("id", "health"), ("class", class), ("aria-labelledby", "verdict")]);
     html.open("div", &[("class", &format!("verdict {}", worst.name()))]);
     html.words("h2", &[], &strings.get("page.health"));

@@ -12,9 +12,9 @@ const MOST_STACKS: i64 = 200;
 /// Stacks with a bar of their own.
 const BARS: usize = 10;
 /// A path of a flame graph with a smaller share of all is left out.
-const SMALLEST_SHARE: i64 = 400;
+const SMALLEST_SHARE: i64 = 250;
 /// Frames of a path that a flame graph shows.
-const DEEPEST: usize = 48;
+const DEEPEST: usize = 40;
 
 row! {
     /// A call stack and what it holds.
@@ -129,10 +129,18 @@ pub fn flame(stacks: &[(i64, StackWords)], total: i64) -> FlameNode {
     root
 }
 
-/// Frames from the outermost on; between Python's frames, those of the interpreter itself say nothing.
+/// Frames from the outermost on, as far as they tell one path from another: the user's own and the innermost of Python; without
+/// any of the user's own all of Python, and without Python all.
 fn paths(frames: &[Frame]) -> impl Iterator<Item = &Frame> {
-    let has_python = frames.iter().any(|frame| !frame.is_native());
-    frames.iter().rev().filter(move |frame| !has_python || !frame.is_native()).take(DEEPEST)
+    let has_own = frames.iter().any(Frame::is_own);
+    let innermost = frames.iter().position(|frame| !frame.is_native());
+    let tells = move |place: usize, frame: &Frame| match innermost {
+        Some(innermost) if has_own => frame.is_own() || place == innermost,
+        Some(_) => !frame.is_native(),
+        None => true,
+    };
+    let told = frames.iter().enumerate().filter(move |(place, frame)| tells(*place, frame));
+    told.map(|(_, frame)| frame).rev().take(DEEPEST)
 }
 
 fn prune(node: &mut FlameNode, smallest: i64) {
@@ -170,6 +178,25 @@ mod tests {
             ],
         );
         assert_eq!(flame(&stacks, 1000), expected);
+    }
+
+    #[test]
+    fn a_path_is_the_users_own_code_and_what_it_called_last() {
+        let json = r#"[
+            {"name": "at::empty", "filename": "", "line": 0},
+            {"name": "relu", "filename": "/x/site-packages/torch/nn/functional.py", "line": 9},
+            {"name": "_call_impl", "filename": "/x/site-packages/torch/nn/modules/module.py", "line": 8},
+            {"name": "forward", "filename": "/me/model.py", "line": 7},
+            {"name": "_call_impl", "filename": "/x/site-packages/torch/nn/modules/module.py", "line": 8},
+            {"name": "main", "filename": "/me/run.py", "line": 6}
+        ]"#;
+        let words = StackWords::parse(1, json);
+        let names: Vec<&str> = paths(&words.frames).map(|frame| frame.name.as_str()).collect();
+        assert_eq!(names, ["main", "forward", "relu"]);
+        let foreign: Vec<&str> = paths(&words.frames[..3]).map(|frame| frame.name.as_str()).collect();
+        assert_eq!(foreign, ["_call_impl", "relu"]);
+        let native: Vec<&str> = paths(&words.frames[..1]).map(|frame| frame.name.as_str()).collect();
+        assert_eq!(native, ["at::empty"]);
     }
 
     #[test]

@@ -10,8 +10,11 @@ use crate::analysis::chart::{Expansion, PoolEvent};
 const KINDS: [(&str, &str, &str, &str); 3] = [
     ("large segment", "大段", "large", "circle"),
     ("small segment", "小段", "small", "circle"),
-    ("given back", "归还", "freed", "emptyCircle"),
+    ("given back", "归还", "freed", "circle"),
 ];
+
+/// Place of what was given back among the kinds.
+const GIVEN_BACK: usize = 2;
 
 fn kind(event: &PoolEvent) -> usize {
     if event.change < 0 { 2 } else { usize::from(!event.is_large()) }
@@ -40,12 +43,18 @@ pub(super) fn draw(expansion: &Expansion) -> Drawing {
                     ])
                 })
                 .collect();
+            // What went is an outline, what came is filled.
+            let style = if place == GIVEN_BACK {
+                json!({"color": "transparent", "borderColor": color(tone), "borderWidth": 1.5, "opacity": 0.8})
+            } else {
+                json!({"color": color(tone), "opacity": 0.7})
+            };
             json!({
                 "name": words(&Text::new(*en, *zh)),
                 "type": "scatter",
                 "symbol": symbol,
                 "symbolSize": call("bubble"),
-                "itemStyle": {"color": color(tone), "opacity": 0.75},
+                "itemStyle": style,
                 "emphasis": {"itemStyle": {"opacity": 1}},
                 "data": data,
             })

@@ -27,6 +27,9 @@ pub(in crate::report) fn other_label(count: Option<i64>) -> Text {
 }
 
 pub(super) fn draw(stacks: &Stacks) -> Drawing {
+    // All others together may be many times the largest: their bar ends with the axis, its label has the number.
+    let most = stacks.bars.iter().map(|bar| bar.bytes).max();
+    let axis = ByteAxis::up_to(most.unwrap_or(0));
     let mut names: Vec<Value> = stacks.bars.iter().map(|bar| words(&label(bar, stacks))).collect();
     let mut data: Vec<Value> = stacks
         .bars
@@ -35,6 +38,7 @@ pub(super) fn draw(stacks: &Stacks) -> Drawing {
             let tone = if bar.stack_id.is_some() { "allocated" } else { "free" };
             json!({
                 "value": bar.bytes,
+                "bytes": bar.bytes,
                 "itemStyle": {"color": color(tone)},
                 "stack": bar.stack_id,
                 "requested": bar.requested,
@@ -44,15 +48,16 @@ pub(super) fn draw(stacks: &Stacks) -> Drawing {
         .collect();
     if let Some((count, bytes)) = stacks.other {
         names.push(words(&other_label(count)));
-        data.push(json!({"value": bytes, "itemStyle": {"color": color("free")}}));
+        data.push(
+            json!({"value": bytes.min(axis.max), "bytes": bytes, "itemStyle": {"color": color("free")}}),
+        );
     }
-    let most = stacks.bars.iter().map(|bar| bar.bytes).chain(stacks.other.map(|other| other.1)).max();
     let height = 8 + 3 * data.len();
     let option = with(
         base(&[], "tipStack", "item"),
         json!({
             "grid": {"left": 8, "right": 132, "top": 20, "bottom": 8, "containLabel": true},
-            "xAxis": with(byte_axis(ByteAxis::up_to(most.unwrap_or(0))), json!({"position": "bottom"})),
+            "xAxis": with(byte_axis(axis), json!({"position": "bottom"})),
             "yAxis": name_axis(&names, 340),
             "dataZoom": zoom("yAxisIndex", false),
             "series": [{

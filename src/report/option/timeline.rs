@@ -115,7 +115,7 @@ pub(super) fn draw(timeline: &Timeline) -> Drawing {
         base(&legend, "tipTimeline", "axis"),
         json!({
             "dataset": {"source": source, "sourceHeader": false},
-            "grid": {"left": 8, "right": 16, "top": 44, "bottom": 34, "containLabel": true},
+            "grid": {"left": 8, "right": 28, "top": 44, "bottom": 34, "containLabel": true},
             "xAxis": event_axis(first, last),
             "yAxis": byte_axis(axis),
             "dataZoom": zoom("xAxisIndex", true),

@@ -50,10 +50,11 @@ pub(super) fn stacks(stacks: &Stacks, wording: Wording, redaction: &Redaction) -
             (stack_label(bar, stacks), bar.bytes, if bar.stack_id.is_some() { "allocated" } else { "free" })
         })
         .collect();
+    // All others together may be many times the largest: their bar ends where the longest does.
+    let most = rows.iter().map(|(_, bytes, _)| *bytes).max().unwrap_or(0);
     if let Some((count, bytes)) = stacks.other {
         rows.push((other_label(count), bytes, "free"));
     }
-    let most = rows.iter().map(|(_, bytes, _)| *bytes).max().unwrap_or(0);
     let height = 12 + ROW * i32::try_from(rows.len()).unwrap_or(1);
     sheet(height, wording, redaction, |paper| {
         let mut y = 6;
@@ -65,7 +66,7 @@ pub(super) fn stacks(stacks: &Stacks, wording: Wording, redaction: &Redaction) -
                 Anchor::End,
                 "text",
             );
-            let right = scale(*bytes, most, LEFT, RIGHT).max(LEFT + 1);
+            let right = scale((*bytes).min(most), most, LEFT, RIGHT).max(LEFT + 1);
             paper.rectangle((LEFT, y + 4), (right, y + ROW - 4), tone);
             let label = format!("{} · {}", quantity::bytes(*bytes), quantity::percent(*bytes, stacks.total));
             paper.text(&label, (right + 6, y + ROW / 2), Anchor::Start, "muted");
