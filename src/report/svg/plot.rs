@@ -1,6 +1,6 @@
 //! The frame that curves and bubbles stand in: axes with round numbers, and pixels for values.
 
-use super::paper::{Anchor, Paper, WIDTH};
+use super::paper::{Anchor, Paper, WIDTH, width};
 use crate::analysis::Text;
 use crate::quantity;
 use crate::report::axis::ByteAxis;
@@ -76,7 +76,10 @@ impl Plot {
         let step = round_step(length / TICKS);
         let mut at = self.first.checked_add(step - 1).map_or(self.first, |next| next / step * step);
         while at <= self.last {
-            paper.text(&label(at), (self.x(at), self.bottom + 14), Anchor::Middle, "muted");
+            let text = label(at);
+            // The last label ends with the sheet.
+            let x = self.x(at).min(WIDTH - width(&text) / 2 - 2);
+            paper.text(&text, (x, self.bottom + 14), Anchor::Middle, "muted");
             at = at.saturating_add(step);
         }
     }
