@@ -38,7 +38,7 @@ use arrow::record_batch::RecordBatch;
 use crate::error::{Error, Result};
 use crate::schema::Table;
 
-pub use self::decode::{check, read_from};
+pub use self::decode::{check, check_from, read_from};
 pub use self::filter::{EventRange, Filter};
 
 /// The path that stands for standard input; a file of that name is `./-`.
