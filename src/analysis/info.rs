@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::facts::SnapshotFacts;
 use super::info_words::{Field, advice, history};
 use super::language::{Lang, Text};
-use super::outcome::{Cell, Figure, Quantity, TableFigure};
+use super::outcome::{Cell, Figure, TableFigure, share};
 use crate::engine::{Engine, row};
 use crate::error::Result;
 
@@ -106,7 +106,7 @@ impl Recording {
     }
 
     fn stack_ratio(&self) -> Option<f64> {
-        ratio(self.active_stack_bytes, self.active_bytes)
+        share(self.active_stack_bytes, self.active_bytes)
     }
 
     fn json(&self) -> Value {
@@ -126,23 +126,14 @@ impl Recording {
 
     fn cells(&self) -> Vec<Cell> {
         vec![
-            Cell::Text(Text::same(self.device_index.to_string())),
-            Cell::Quantity(Quantity::Count(self.event_count)),
-            Cell::Quantity(Quantity::Count(self.event_count - self.stack_count)),
-            Cell::Quantity(Quantity::Bytes(Some(self.active_bytes))),
-            Cell::Quantity(Quantity::Ratio(self.stack_ratio())),
+            Cell::name(self.device_index.to_string()),
+            Cell::count(self.event_count),
+            Cell::count(self.event_count - self.stack_count),
+            Cell::bytes(self.active_bytes),
+            Cell::ratio(self.stack_ratio()),
             Cell::Text(history(self.history(), self.first_free_count)),
         ]
     }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::as_conversions,
-    reason = "a share for show; 53 bits are enough"
-)]
-fn ratio(part: i64, whole: i64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// Something that a snapshot does not say.
@@ -328,8 +319,8 @@ impl Info {
         let rows = self.known_fields().map(|(presence, field)| {
             let cost = field.cost(presence.row_count, presence.present_count);
             vec![
-                Cell::Text(Text::same(format!("{}.{}", presence.part, presence.field))),
-                Cell::Quantity(Quantity::Ratio(ratio(presence.present_count, presence.row_count))),
+                Cell::name(format!("{}.{}", presence.part, presence.field)),
+                Cell::ratio(share(presence.present_count, presence.row_count)),
                 Cell::Text(cost.unwrap_or_else(|| Text::same(""))),
             ]
         });
@@ -345,12 +336,10 @@ impl Info {
     }
 
     fn count_table(&self) -> TableFigure {
-        let rows = self.tables.iter().map(|table| {
-            vec![
-                Cell::Text(Text::same(table.table_name.clone())),
-                Cell::Quantity(Quantity::Count(table.row_count)),
-            ]
-        });
+        let rows = self
+            .tables
+            .iter()
+            .map(|table| vec![Cell::name(table.table_name.clone()), Cell::count(table.row_count)]);
         TableFigure {
             title: Text::new("Tables", "表"),
             headings: vec![Text::new("table", "表"), Text::new("rows", "行数")],

@@ -34,7 +34,7 @@ pub use info::{FieldPresence, Gap, History, Info, Recording, TableCount};
 pub use language::{Lang, Text};
 pub use leak::{Leak, SegmentGrowth, Stack, StackGrowth, StepOverview};
 pub use oom::{LastEvent, Oom, OomContext, OomEvent, OomGrowth, OomPreceding};
-pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure, Target};
+pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure, Target, share};
 pub use overview::{DeviceOverview, Overview};
 pub use peak::{COUNTERS, Contributor, Mark, Peak, PeakAnalysis, Point, StepRow};
 pub use scope::Scope;
