@@ -1,7 +1,6 @@
 //! From the bytes of a file to its rows: layers off, machine over it, tables written.
 
 use std::cell::Cell;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
