@@ -17,6 +17,9 @@ const MEANINGS: &[(&str, &str)] = &[
         "缺少对应 segment_alloc 与 alloc，或位于真实事件之后的 workspace_snapshot 条目；只有它们自身标记为 is_workspace",
     ),
     ("segment_size_mismatch", "内存块大小之和与 total_size 不符的段：文件被截断或修改过"),
+    ("module_memory_lines_unreadable", "快照旁的 CSV 中无法识别为组件的行；未进入 module_memory"),
+    ("module_memory_files_unreadable", "快照旁无法读取、或列名不是组件内存的 CSV 文件；未进入 module_memory"),
+    ("module_memory_files_cut", "快照旁过大的 CSV 文件；只读取了前 64 MiB"),
     ("implausible_sizes", "2^48 字节及以上的大小，任何设备都没有这么大；由它们算出的数字没有意义"),
 ];
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::chart::{self, ChartFigure};
 use super::language::{Lang, Text};
 use super::outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, TableFigure, bytes, share};
+use super::outside::{self, Components, OutsidePool};
 use super::thresholds::{Thresholds, judge};
 use super::{Analysis, Scope};
 use crate::engine::{Engine, row};
@@ -69,14 +70,15 @@ impl Analysis for Overview {
     }
 
     fn relations(&self) -> &'static [&'static str] {
-        &["device_overview"]
+        &["device_overview", "memory_outside_pool"]
     }
 
     fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope<'_>) -> Result<Box<dyn Outcome>> {
         let devices: Vec<DeviceOverview> = scope.rows(engine)?;
         // Pinned host memory is a domain of its own: it stands beside the devices, never among them.
         let (host, devices) = devices.into_iter().partition(|device| device.device_index < 0);
-        Ok(Box::new(OverviewOutcome { devices, host, thresholds: thresholds.clone() }))
+        let outside = scope.rows(engine)?;
+        Ok(Box::new(OverviewOutcome { devices, host, outside, thresholds: thresholds.clone() }))
     }
 }
 
@@ -85,13 +87,28 @@ impl Analysis for Overview {
 struct OverviewOutcome {
     devices: Vec<DeviceOverview>,
     host: Vec<DeviceOverview>,
+    outside: Vec<OutsidePool>,
     thresholds: Thresholds,
+}
+
+impl OverviewOutcome {
+    fn outside(&self, device: &DeviceOverview) -> Components {
+        Components::of(device.device_index, &self.outside)
+    }
+
+    fn device_json(&self, device: &DeviceOverview) -> Value {
+        let mut value = device.json();
+        if let (Some(object), Some(outside)) = (value.as_object_mut(), self.outside(device).json()) {
+            object.insert("outside_pool".to_owned(), outside);
+        }
+        value
+    }
 }
 
 impl Outcome for OverviewOutcome {
     fn json(&self, _lang: Lang) -> Value {
         json!({
-            "devices": self.devices.iter().map(DeviceOverview::json).collect::<Vec<_>>(),
+            "devices": self.devices.iter().map(|device| self.device_json(device)).collect::<Vec<_>>(),
             "host": self.host.iter().map(DeviceOverview::json).collect::<Vec<_>>(),
         })
     }
@@ -100,8 +117,8 @@ impl Outcome for OverviewOutcome {
         if self.devices.is_empty() {
             return vec![nothing_here()];
         }
-        let mut findings: Vec<Finding> =
-            self.devices.iter().flat_map(|device| device.findings(&self.thresholds)).collect();
+        let of_device = |device: &DeviceOverview| device.findings(&self.thresholds, &self.outside(device));
+        let mut findings: Vec<Finding> = self.devices.iter().flat_map(of_device).collect();
         Finding::sort_worst_first(&mut findings);
         findings
     }
@@ -119,6 +136,7 @@ impl Outcome for OverviewOutcome {
         if !self.devices.is_empty() {
             figures.push(Figure::Table(blocks(&self.devices)));
         }
+        figures.extend(outside::table(&self.outside).map(Figure::Table));
         figures
     }
 
@@ -180,7 +198,7 @@ impl DeviceOverview {
         share(bytes, self.reserved)
     }
 
-    fn findings(&self, thresholds: &Thresholds) -> Vec<Finding> {
+    fn findings(&self, thresholds: &Thresholds, outside: &Components) -> Vec<Finding> {
         let findings: Vec<Finding> = [
             self.oom_finding(),
             self.fragment_finding(thresholds),
@@ -188,6 +206,7 @@ impl DeviceOverview {
             self.segments_finding(thresholds),
             self.empty_finding(),
             self.workspace_finding(),
+            self.outside_finding(outside),
             self.history_finding(),
         ]
         .into_iter()
@@ -335,6 +354,21 @@ self.device_index,
                 vec![("workspace_bytes", bytes(self.workspace_bytes))],
             )
         })
+    }
+
+    fn outside_finding(&self, outside: &Components) -> Option<Finding> {
+        let held = outside.bytes().filter(|held| *held > 0)?;
+        let (size, named) = (quantity::bytes(held), outside.named());
+        Some(Finding::on_device(
+            self.device_index,
+            "overview/outside_pool",
+            Severity::Info,
+            Text::new(
+                format!("{size} outside the pool by the driver's account: {}", named.get(Lang::En)),
+                format!("按驱动统计，内存池之外另占用 {size}：{}", named.get(Lang::Zh)),
+            ),
+            vec![("outside_pool_bytes", bytes(held))],
+        ))
     }
 
     fn history_finding(&self) -> Option<Finding> {

@@ -5,6 +5,7 @@ use super::{Failure, LastEvent, OomGrowth, OomOutcome};
 use crate::analysis::frames::place;
 use crate::analysis::language::{Lang, Text};
 use crate::analysis::outcome::{Cell, Figure, TableFigure};
+use crate::analysis::outside;
 use crate::quantity;
 
 /// Stacks that a person is shown.
@@ -23,6 +24,7 @@ pub(super) fn all(outcome: &OomOutcome) -> Vec<Figure> {
             figures.extend(details(failure));
         }
     }
+    figures.extend(outside::table(&outcome.setup.outside).map(Figure::Table));
     figures
 }
 

@@ -80,26 +80,24 @@ fn of_failure(failure: &Failure) -> Finding {
             "文件名表明发生了内存不足（OOM），但没有记录到该事件；最终状态：".to_owned(),
         ),
     };
-    let level = level(state);
+    let (level, outside) = (level(state), outside(failure));
     let message = Text::new(
-        format!("{en}{}{}", cause.get(Lang::En), level.get(Lang::En)),
-        format!("{zh}{}{}", cause.get(Lang::Zh), level.get(Lang::Zh)),
+        format!("{en}{}{}{}", cause.get(Lang::En), level.get(Lang::En), outside.get(Lang::En)),
+        format!("{zh}{}{}{}", cause.get(Lang::Zh), level.get(Lang::Zh), outside.get(Lang::Zh)),
     );
-    Finding {
-        rule: rule(failure.cause),
-        severity: Severity::Critical,
-        subject,
-        message,
-        evidence: vec![
-            ("requested", Quantity::Bytes(state.requested)),
-            ("device_free", Quantity::Bytes(state.device_free)),
-            ("reserved", Quantity::Bytes(state.reserved)),
-            ("allocated", Quantity::Bytes(state.allocated)),
-            ("pool_free_bytes", Quantity::Bytes(state.pool_free_bytes)),
-            ("largest_free_block", Quantity::Bytes(state.largest_free_block)),
-            ("pending_free_bytes", Quantity::Bytes(state.pending_free_bytes)),
-        ],
+    let mut evidence = vec![
+        ("requested", Quantity::Bytes(state.requested)),
+        ("device_free", Quantity::Bytes(state.device_free)),
+        ("reserved", Quantity::Bytes(state.reserved)),
+        ("allocated", Quantity::Bytes(state.allocated)),
+        ("pool_free_bytes", Quantity::Bytes(state.pool_free_bytes)),
+        ("largest_free_block", Quantity::Bytes(state.largest_free_block)),
+        ("pending_free_bytes", Quantity::Bytes(state.pending_free_bytes)),
+    ];
+    if state.counted_outside_bytes.is_some() {
+        evidence.push(("counted_outside_bytes", Quantity::Bytes(state.counted_outside_bytes)));
     }
+    Finding { rule: rule(failure.cause), severity: Severity::Critical, subject, message, evidence }
 }
 
 fn known(value: Option<i64>) -> Text {
@@ -122,6 +120,16 @@ fn level(state: &State) -> Text {
             " ({allocated} of {reserved} reserved was allocated; {free} was free in the pool, the largest block {largest})"
         ),
         format!("（已预留 {reserved}，其中已分配 {allocated}；池内空闲 {free}，最大空闲块 {largest}）"),
+    )
+}
+
+/// What the driver counts outside the pool; nothing where no file tells.
+fn outside(failure: &Failure) -> Text {
+    let Some(held) = failure.outside.bytes().filter(|held| *held > 0) else { return Text::same("") };
+    let (size, named) = (quantity::bytes(held), failure.outside.named());
+    Text::new(
+        format!("; outside the pool the driver counts {size}: {}", named.get(Lang::En)),
+        format!("；驱动统计的池外占用为 {size}：{}", named.get(Lang::Zh)),
     )
 }
 

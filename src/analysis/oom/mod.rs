@@ -17,6 +17,7 @@ use super::fragment::DeviceFragmentation;
 use super::frames::{frames, place};
 use super::language::{Lang, Text};
 use super::outcome::{Figure, Finding, Outcome};
+use super::outside::{Components, OutsidePool};
 use super::thresholds::Thresholds;
 use super::{Analysis, Scope};
 use crate::engine::{Engine, row};
@@ -163,7 +164,14 @@ impl Analysis for Oom {
     }
 
     fn relations(&self) -> &'static [&'static str] {
-        &["oom_context", "oom_preceding", "oom_growth", "last_events", "device_fragmentation"]
+        &[
+            "oom_context",
+            "oom_preceding",
+            "oom_growth",
+            "last_events",
+            "device_fragmentation",
+            "memory_outside_pool",
+        ]
     }
 
     fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope<'_>) -> Result<Box<dyn Outcome>> {
@@ -190,6 +198,7 @@ struct Setup {
     /// Whether the file's name says that an out-of-memory handler wrote it.
     is_oom_dump: bool,
     devices: Vec<DeviceFragmentation>,
+    outside: Vec<OutsidePool>,
     event_count: i64,
 }
 
@@ -210,6 +219,7 @@ impl Setup {
             is_oom_dump: name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == "oom"),
             event_count: facts.as_ref().map_or(0, SnapshotFacts::event_count),
             devices,
+            outside: scope.rows(engine)?,
         })
     }
 }
@@ -294,19 +304,23 @@ struct Failure {
     event: Event,
     cause: Cause,
     advice: Vec<Text>,
+    outside: Components,
 }
 
 impl Failure {
     fn judge(mut event: Event, setup: &Setup, thresholds: &Thresholds) -> Self {
         event.state.is_expandable = setup.is_expandable == Some(true);
+        let outside = Components::of(event.device_index, &setup.outside);
+        event.state.counted_outside_bytes = outside.bytes();
+        event.state.largest_outside = outside.largest().map(|(component, held)| (component.to_owned(), held));
         let cause = Cause::of(&event.state, thresholds);
         let advice = advice::of(cause, &event.state, setup.is_npu, setup.is_expandable);
-        Self { event, cause, advice }
+        Self { event, cause, advice, outside }
     }
 
     fn json(&self, lang: Lang) -> Value {
         let Event { device_index, trace_index, time_us, state, .. } = &self.event;
-        json!({
+        let mut value = json!({
             "device_index": device_index,
             "trace_index": trace_index,
             "is_recorded": trace_index.is_some(),
@@ -331,7 +345,11 @@ impl Failure {
             "frames": frames(self.event.frames_json.as_deref()),
             "grew_last": self.event.growth.iter().map(growth_json).collect::<Vec<_>>(),
             "preceding": self.event.preceding.iter().map(preceding_json).collect::<Vec<_>>(),
-        })
+        });
+        if let (Some(object), Some(outside)) = (value.as_object_mut(), self.outside.json()) {
+            object.insert("outside_pool".to_owned(), outside);
+        }
+        value
     }
 }
 
