@@ -4,9 +4,7 @@ use serde_json::{Value, json};
 
 use super::chart::{self, ChartFigure};
 use super::language::{Lang, Text};
-use super::outcome::{
-    Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure, bytes, share,
-};
+use super::outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, TableFigure, bytes, share};
 use super::thresholds::{Thresholds, judge};
 use super::{Analysis, Scope};
 use crate::engine::{Engine, row};
@@ -104,7 +102,7 @@ impl Outcome for OverviewOutcome {
         }
         let mut findings: Vec<Finding> =
             self.devices.iter().flat_map(|device| device.findings(&self.thresholds)).collect();
-        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        Finding::sort_worst_first(&mut findings);
         findings
     }
 
@@ -198,7 +196,8 @@ impl DeviceOverview {
         if findings.iter().any(|finding| finding.severity > Severity::Info) || self.active == 0 {
             return findings;
         }
-        let mut all = vec![self.finding(
+        let mut all = vec![Finding::on_device(
+            self.device_index,
             "overview/healthy",
             Severity::Ok,
             Text::new(
@@ -219,21 +218,12 @@ impl DeviceOverview {
         all
     }
 
-    fn finding(
-        &self,
-        rule: &'static str,
-        severity: Severity,
-        message: Text,
-        evidence: Vec<(&'static str, Quantity)>,
-    ) -> Finding {
-        Finding { rule, severity, subject: Subject::Device(self.device_index), message, evidence }
-    }
-
     fn oom_finding(&self) -> Option<Finding> {
         (self.oom_count > 0).then(|| {
             let count = quantity::count(self.oom_count);
             let events = quantity::counted(self.oom_count, "out-of-memory event", "out-of-memory events");
-            self.finding(
+            Finding::on_device(
+                self.device_index,
                 "overview/oom",
                 Severity::Critical,
                 Text::new(
@@ -253,7 +243,8 @@ impl DeviceOverview {
             thresholds.fragment_warning,
             thresholds.fragment_critical,
         )?;
-        Some(self.finding(
+        Some(Finding::on_device(
+            self.device_index,
             "fragment/unallocated",
             severity,
             Text::new(
@@ -281,7 +272,8 @@ impl DeviceOverview {
         let pending = self.active_pending_free_bytes;
         let ratio = share(pending, self.reserved - self.allocated).filter(|_| pending > 0)?;
         (ratio >= thresholds.pending_warning).then(|| {
-            self.finding(
+            Finding::on_device(
+self.device_index,
                 "fragment/pending_free",
                 Severity::Warning,
                 Text::new(
@@ -301,7 +293,8 @@ impl DeviceOverview {
         let count = self.segment_count as f64;
         let severity = judge(Some(count), thresholds.segments_warning, thresholds.segments_critical)?;
         let count = quantity::count(self.segment_count);
-        Some(self.finding(
+        Some(Finding::on_device(
+            self.device_index,
             "overview/segments",
             severity,
             Text::new(
@@ -315,7 +308,8 @@ impl DeviceOverview {
     fn empty_finding(&self) -> Option<Finding> {
         (self.reserved > 0 && self.active == 0).then(|| {
             let reserved = quantity::bytes(self.reserved);
-            self.finding(
+            Finding::on_device(
+                self.device_index,
                 "overview/empty_pool",
                 Severity::Info,
                 Text::new(
@@ -330,7 +324,8 @@ impl DeviceOverview {
     fn workspace_finding(&self) -> Option<Finding> {
         (self.workspace_bytes > 0).then(|| {
             let size = quantity::bytes(self.workspace_bytes);
-            self.finding(
+            Finding::on_device(
+                self.device_index,
                 "overview/workspace",
                 Severity::Info,
                 Text::new(
@@ -344,7 +339,8 @@ impl DeviceOverview {
 
     fn history_finding(&self) -> Option<Finding> {
         (self.trace_count == 0).then(|| {
-            self.finding(
+            Finding::on_device(
+                self.device_index,
                 "overview/no_history",
                 Severity::Info,
                 Text::new(
@@ -358,16 +354,14 @@ impl DeviceOverview {
 }
 
 fn nothing_here() -> Finding {
-    Finding {
-        rule: "overview/no_devices",
-        severity: Severity::Info,
-        subject: Subject::Snapshot,
-        message: Text::new(
+    Finding::on_snapshot(
+        "overview/no_devices",
+        Severity::Info,
+        Text::new(
             "no segments and no events: the caching allocator held nothing when this was dumped",
             "没有 segment，也没有事件：转储时缓存分配器不持有任何内存",
         ),
-        evidence: Vec::new(),
-    }
+    )
 }
 
 fn counters(title: Text, devices: &[DeviceOverview]) -> TableFigure {
@@ -386,24 +380,20 @@ fn counters(title: Text, devices: &[DeviceOverview]) -> TableFigure {
     ];
     let row = |device: &DeviceOverview| {
         vec![
-            Cell::Text(Text::same(device.device_index.to_string())),
-            Cell::Text(Text::same(device.device_type.clone())),
-            Cell::Quantity(bytes(device.reserved)),
-            Cell::Quantity(bytes(device.allocated)),
-            Cell::Quantity(bytes(device.active)),
-            Cell::Quantity(Quantity::Bytes(device.requested)),
-            Cell::Quantity(Quantity::Ratio(device.fragmentation_ratio)),
-            Cell::Quantity(Quantity::Count(device.segment_count)),
-            Cell::Quantity(Quantity::Count(device.block_count)),
-            Cell::Quantity(Quantity::Count(device.trace_count)),
-            Cell::Quantity(bytes(device.workspace_bytes)),
+            Cell::name(device.device_index.to_string()),
+            Cell::name(device.device_type.clone()),
+            Cell::bytes(device.reserved),
+            Cell::bytes(device.allocated),
+            Cell::bytes(device.active),
+            Cell::bytes(device.requested),
+            Cell::ratio(device.fragmentation_ratio),
+            Cell::count(device.segment_count),
+            Cell::count(device.block_count),
+            Cell::count(device.trace_count),
+            Cell::bytes(device.workspace_bytes),
         ]
     };
-    TableFigure {
-        title,
-        headings: headings.into_iter().map(|(en, zh)| Text::new(en, zh)).collect(),
-        rows: devices.iter().map(row).collect(),
-    }
+    TableFigure::new(title, &headings, devices.iter().map(row).collect())
 }
 
 fn blocks(devices: &[DeviceOverview]) -> TableFigure {
@@ -417,17 +407,13 @@ fn blocks(devices: &[DeviceOverview]) -> TableFigure {
         ]
         .map(|(state, count, size)| {
             vec![
-                Cell::Text(Text::same(device.device_index.to_string())),
-                Cell::Text(Text::same(state)),
-                Cell::Quantity(Quantity::Count(count)),
-                Cell::Quantity(bytes(size)),
-                Cell::Quantity(Quantity::Ratio(device.share_of_reserved(size))),
+                Cell::name(device.device_index.to_string()),
+                Cell::name(state),
+                Cell::count(count),
+                Cell::bytes(size),
+                Cell::ratio(device.share_of_reserved(size)),
             ]
         })
     });
-    TableFigure {
-        title: Text::new("Blocks by state", "按状态统计的内存块"),
-        headings: headings.into_iter().map(|(en, zh)| Text::new(en, zh)).collect(),
-        rows: rows.collect(),
-    }
+    TableFigure::new(Text::new("Blocks by state", "按状态统计的内存块"), &headings, rows.collect())
 }

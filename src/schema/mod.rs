@@ -8,7 +8,7 @@ mod doc;
 #[macro_use]
 mod table;
 
-pub use column::{ColumnValue, FrameRow, FramesBuilder, Names, Nullable, Symbol};
+pub use column::{ColumnValue, FrameRow, FramesBuilder, Names, NoNames, Nullable, Symbol};
 pub use ddl::{create_index, create_table};
 pub use doc::{table_markdown, table_text};
 pub use table::{Column, Table, VERSION, column_name};

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use super::RowSink;
 use crate::error::{Error, Result};
 use crate::schema::{
-    Annotation, AnnotationsBuilder, ImportStat, ImportStatsBuilder, Names, Snapshot, Symbol, Table,
+    Annotation, AnnotationsBuilder, ImportStat, ImportStatsBuilder, NoNames, Snapshot, Table,
 };
 
 /// More than so many bytes of markers are not read.
@@ -180,14 +180,5 @@ impl RowSink for Marked<'_> {
             self.write_marks()?;
         }
         self.sink.write(table, batch)
-    }
-}
-
-/// The tables written here have no interned texts.
-struct NoNames;
-
-impl Names for NoNames {
-    fn name(&self, _symbol: Symbol) -> &'static str {
-        ""
     }
 }

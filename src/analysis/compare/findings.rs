@@ -20,7 +20,7 @@ pub(super) fn all(outcome: &CompareOutcome) -> Vec<Finding> {
     if findings.iter().all(|finding| finding.severity <= Severity::Info) {
         findings.push(same());
     }
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    Finding::sort_worst_first(&mut findings);
     findings
 }
 
@@ -49,20 +49,16 @@ fn growth(
     let severity = judge(ratio, thresholds.compare_warning, thresholds.compare_critical)?;
     let (size, part) = (quantity::bytes(now - before), quantity::ratio(ratio));
     let (old, new) = (quantity::bytes(before), quantity::bytes(now));
-    Some(Finding {
+    Some(Finding::on_device(
+        device_index,
         rule,
         severity,
-        subject: Subject::Device(device_index),
-        message: Text::new(
+        Text::new(
             format!("{} grew by {size} ({part}), from {old} to {new}", what.get(Lang::En)),
             format!("{}增长 {size}（{part}），从 {old} 到 {new}", what.get(Lang::Zh)),
         ),
-        evidence: vec![
-            ("bytes", bytes(now)),
-            ("base_bytes", bytes(before)),
-            ("growth_ratio", Quantity::Ratio(ratio)),
-        ],
-    })
+        vec![("bytes", bytes(now)), ("base_bytes", bytes(before)), ("growth_ratio", Quantity::Ratio(ratio))],
+    ))
 }
 
 /// The call stack that grew most, where it matters to the device.
@@ -76,21 +72,21 @@ fn stack(outcome: &CompareOutcome, device_index: i64) -> Option<Finding> {
     }
     let from = place(most.frames_json.as_deref());
     let (size, now) = (quantity::bytes(most.live_change), quantity::bytes(most.live_bytes));
-    Some(Finding {
-        rule: "compare/stack",
-        severity: Severity::Info,
-        subject: Subject::Device(device_index),
-        message: Text::new(
+    Some(Finding::on_device(
+        device_index,
+        "compare/stack",
+        Severity::Info,
+        Text::new(
             format!("the call stack that grew most holds {size} more, {now} in all: {}", from.get(Lang::En)),
             format!("增长最多的调用栈多占用 {size}，现共 {now}：{}", from.get(Lang::Zh)),
         ),
-        evidence: vec![
+        vec![
             ("live_bytes", bytes(most.live_bytes)),
             ("base_bytes", bytes(most.base_bytes)),
             ("live_count", Quantity::Count(most.live_count)),
             ("base_count", Quantity::Count(most.base_count)),
         ],
-    })
+    ))
 }
 
 fn settings(outcome: &CompareOutcome) -> Option<Finding> {
@@ -111,14 +107,12 @@ fn settings(outcome: &CompareOutcome) -> Option<Finding> {
 }
 
 fn same() -> Finding {
-    Finding {
-        rule: "compare/no_growth",
-        severity: Severity::Ok,
-        subject: Subject::Snapshot,
-        message: Text::new(
+    Finding::on_snapshot(
+        "compare/no_growth",
+        Severity::Ok,
+        Text::new(
             "no device holds notably more memory than in the other snapshot",
             "与参照快照相比，没有设备的内存占用明显增长",
         ),
-        evidence: Vec::new(),
-    }
+    )
 }

@@ -142,5 +142,5 @@ fn none(outcome: &OomOutcome) -> Finding {
             ),
         )
     };
-    Finding { rule, severity, subject: Subject::Snapshot, message, evidence: Vec::new() }
+    Finding::on_snapshot(rule, severity, message)
 }

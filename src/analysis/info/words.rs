@@ -1,7 +1,7 @@
 //! What `info` says: the cost of a field that is absent, the state of a history, and how to record a better snapshot.
 
-use super::info::History;
-use super::language::Text;
+use super::History;
+use crate::analysis::language::Text;
 use crate::quantity;
 
 /// A field whose absence costs something.
