@@ -28,6 +28,7 @@ impl Material<'_> {
     /// Writes the page and the pictures that were asked for; gives back what was found.
     pub(super) fn write(&self, sections: &[Section], sink: &mut Sink) -> Result<Vec<Finding>> {
         let info = Info::read(self.engine)?;
+        let capture = info.can_be_better().then(|| info.advice());
         let snapshot = SnapshotFacts::read(self.engine)?;
         let lang = Lang::from(self.args.lang);
         let reference = self.args.reference.as_ref().map(|path| path.to_string_lossy());
@@ -37,7 +38,7 @@ impl Material<'_> {
             snapshot: snapshot.as_ref(),
             notes: &ImportNote::read(self.engine)?,
             gaps: &info.gaps(),
-            capture: &info.advice(),
+            capture: capture.as_ref(),
             thresholds: self.thresholds,
             devices: &DeviceOverview::read(self.engine, self.scope)?,
             sections,

@@ -78,9 +78,21 @@ impl<'a> Html<'a> {
     fn prose(&mut self, text: &str) {
         for (place, piece) in text.split('`').enumerate() {
             if place % 2 == 1 {
-                self.element("code", &[], piece);
+                self.open("code", &[]);
+                self.breakable(piece);
+                self.close("code");
             } else {
                 self.text(piece);
+            }
+        }
+    }
+
+    /// Code, which may break behind what joins its words and not within one.
+    fn breakable(&mut self, code: &str) {
+        for piece in code.split_inclusive(['.', '(', ',', '=', ':', '/']) {
+            self.text(piece);
+            if piece.len() < code.len() {
+                self.text.push_str("<wbr>");
             }
         }
     }

@@ -49,11 +49,16 @@ pub(super) fn write(
         html.words("p", &[], &how);
         html.close("details");
     }
-    gaps(html, section, report, strings);
+    if !section.figures.is_empty() {
+        gaps(html, section, report, strings);
+    }
     findings(html, &section.findings, strings);
     figures(html, section, report, strings, registry);
-    for query in strings.queries(mode) {
-        figure::query(html, report, mode, &query, strings);
+    // Without a table one line is enough to see for oneself that there is nothing.
+    let has_tables = section.figures.iter().any(|shown| matches!(shown, Figure::Table(_)));
+    let lines = if has_tables { usize::MAX } else { 1 };
+    for query in strings.queries(mode).iter().take(lines) {
+        figure::query(html, report, mode, query, strings);
     }
     html.close("section");
 }

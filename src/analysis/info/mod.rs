@@ -173,8 +173,8 @@ impl Info {
     /// What the snapshot does not say, and what that costs; a history that goes back to its beginning is no gap.
     #[must_use]
     pub fn gaps(&self) -> Vec<Gap> {
-        let devices = self.recordings.iter().filter(|recording| recording.device_index >= 0);
-        let histories = devices
+        let histories = self
+            .devices()
             .filter(|recording| !matches!(recording.history(), History::Whole | History::Unknown))
             .map(|recording| Gap {
                 name: "history".to_owned(),
@@ -192,8 +192,26 @@ impl Info {
     #[must_use]
     pub fn advice(&self) -> Text {
         let is_npu = self.snapshot.as_ref().is_some_and(SnapshotFacts::is_npu);
-        let devices = || self.recordings.iter().filter(|recording| recording.device_index >= 0);
-        let worst = devices().map(Recording::history).min_by_key(|history| match history {
+        advice(is_npu, self.worst(), self.has_unexplained())
+    }
+
+    /// Whether another recording could say more than this one.
+    #[must_use]
+    pub fn can_be_better(&self) -> bool {
+        self.has_unexplained() || !matches!(self.worst(), History::Whole | History::Unknown)
+    }
+
+    fn has_unexplained(&self) -> bool {
+        self.devices().any(|recording| recording.active_stack_bytes < recording.active_bytes)
+    }
+
+    fn devices(&self) -> impl Iterator<Item = &Recording> {
+        self.recordings.iter().filter(|recording| recording.device_index >= 0)
+    }
+
+    /// The history that says least.
+    fn worst(&self) -> History {
+        let worst = self.devices().map(Recording::history).min_by_key(|history| match history {
             History::Never => 0,
             History::OneEntry => 1,
             History::Overflowed => 2,
@@ -201,8 +219,7 @@ impl Info {
             History::Unknown => 4,
             History::Whole => 5,
         });
-        let unexplained = devices().any(|recording| recording.active_stack_bytes < recording.active_bytes);
-        advice(is_npu, worst.unwrap_or(History::Never), unexplained)
+        worst.unwrap_or(History::Never)
     }
 
     /// What no better recording of this make would add.
