@@ -35,6 +35,8 @@ row! {
         fragmentation_ratio: Option<f64>,
         /// Bytes in segments without an active block: cached, and free to go back to the driver.
         unused_segment_bytes: i64,
+        /// Bytes free inside segments of the default pool that are in use: what fragmentation costs.
+        hole_bytes: i64,
         /// Segments of the caching allocator.
         segment_count: i64,
         /// Blocks of the caching allocator.
@@ -189,11 +191,6 @@ impl DeviceOverview {
         })
     }
 
-    /// Free bytes inside segments that are in use: what fragmentation costs. Whole unused segments are cache.
-    fn split_free_bytes(&self) -> i64 {
-        self.reserved - self.active - self.unused_segment_bytes
-    }
-
     fn share_of_reserved(&self, bytes: i64) -> Option<f64> {
         share(bytes, self.reserved)
     }
@@ -255,7 +252,7 @@ impl DeviceOverview {
     }
 
     fn fragment_finding(&self, thresholds: &Thresholds) -> Option<Finding> {
-        let ratio = self.share_of_reserved(self.split_free_bytes());
+        let ratio = self.share_of_reserved(self.hole_bytes);
         // An empty pool is all cache: nothing is split, so nothing is fragmented.
         let severity = judge(
             ratio.filter(|_| self.active > 0),
@@ -269,17 +266,17 @@ impl DeviceOverview {
             Text::new(
                 format!(
                     "{} ({}) of the reserved memory is free inside segments that are in use",
-                    quantity::bytes(self.split_free_bytes()),
+                    quantity::bytes(self.hole_bytes),
                     quantity::ratio(ratio)
                 ),
                 format!(
                     "预留内存中有 {}（{}）空闲在仍被占用的 segment 内",
-                    quantity::bytes(self.split_free_bytes()),
+                    quantity::bytes(self.hole_bytes),
                     quantity::ratio(ratio)
                 ),
             ),
             vec![
-                ("free_in_used_segments", bytes(self.split_free_bytes())),
+                ("free_in_used_segments", bytes(self.hole_bytes)),
                 ("free_in_used_segments_ratio", Quantity::Ratio(ratio)),
                 ("fragmentation_ratio", Quantity::Ratio(self.fragmentation_ratio)),
                 ("unused_segment_bytes", bytes(self.unused_segment_bytes)),
@@ -290,7 +287,7 @@ impl DeviceOverview {
     fn pending_finding(&self, thresholds: &Thresholds) -> Option<Finding> {
         let pending = self.active_pending_free_bytes;
         let ratio = share(pending, self.reserved - self.allocated).filter(|_| pending > 0)?;
-        (ratio >= thresholds.pending_warning).then(|| {
+        (ratio > thresholds.pending_warning).then(|| {
             Finding::on_device(
 self.device_index,
                 "fragment/pending_free",
