@@ -42,7 +42,7 @@ use crate::error::{Error, Result};
 use crate::schema::Table;
 
 pub use self::beside::side_files;
-pub use self::decode::{check, read_from};
+pub use self::decode::{check, check_from, read_from};
 pub use self::filter::{EventRange, Filter};
 
 /// The path that stands for standard input; a file of that name is `./-`.

@@ -1,6 +1,7 @@
 //! One snapshot becomes its files: decoded once, written by all stores, put in place when all of them are whole.
 
 use std::fs::{self, File};
+use std::hint::black_box;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,9 @@ use crate::error::{Error, Result};
 use crate::replay::Replay;
 use crate::schema::{TABLES, Table};
 use crate::snapshot::{self, Progress, RowSink, Summary};
+
+/// Size of blocks that are kept when they are freed; none of it is ever used.
+const KEPT_BLOCK: usize = 8 << 20;
 
 /// Name of the database in its staging folder.
 const DATABASE: &str = "db";
@@ -116,6 +120,7 @@ fn stage(
     key: Option<&Key>,
     progress: &dyn Progress,
 ) -> Result<(Summary, Option<(Staging, PathBuf)>)> {
+    keep_memory();
     let mut parquet = ParquetSink::create(staging.path())?;
     let mut sinks: Vec<&mut dyn RowSink> = vec![&mut parquet];
     if let Some(database) = &mut database {
@@ -130,6 +135,13 @@ fn stage(
     key.map_or(Ok(()), |key| key.write(staging.path()))?;
     let database = database.map(Database::finish).transpose()?;
     Ok((summary, database))
+}
+
+/// Makes the C library keep large blocks that are freed for the next ones that are asked for. It takes all beyond 128 KiB from
+/// the system anew, and the system hands them out page by page, until one of them was freed: then those of its size are
+/// kept. Columns of a batch are such blocks. Where another library is in use, this does nothing.
+fn keep_memory() {
+    drop(black_box(Vec::<u8>::with_capacity(KEPT_BLOCK)));
 }
 
 /// The user asked for the final name; that of the staging place is gone by the time the message is read.
