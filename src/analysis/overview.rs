@@ -142,12 +142,12 @@ impl Outcome for OverviewOutcome {
         figures
     }
 
-    fn charts(&self, engine: &Engine) -> Result<Vec<ChartFigure>> {
+    fn charts(&self, engine: &Engine, wanted: &dyn Fn(i64) -> bool) -> Result<Vec<ChartFigure>> {
         let mut charts = Vec::new();
         if self.devices.len() > 1 {
             charts.push(chart::devices(&self.devices));
         }
-        for device in &self.devices {
+        for device in self.devices.iter().filter(|device| wanted(device.device_index)) {
             charts.extend(chart::expansion(engine, device.device_index)?);
             charts.extend(chart::attribution(engine, device)?);
         }

@@ -30,6 +30,8 @@ use html::{Html, island};
 use registry::Registry;
 use strings::Strings;
 
+pub use section::charted;
+
 /// A file of `reports/`.
 macro_rules! hand_written {
     ($name:literal) => {

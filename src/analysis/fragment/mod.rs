@@ -287,9 +287,9 @@ impl Outcome for FragmentOutcome {
         figures::all(self)
     }
 
-    fn charts(&self, engine: &Engine) -> Result<Vec<ChartFigure>> {
+    fn charts(&self, engine: &Engine, wanted: &dyn Fn(i64) -> bool) -> Result<Vec<ChartFigure>> {
         let mut charts = Vec::new();
-        for device in self.devices() {
+        for device in self.devices().filter(|device| wanted(device.device_index)) {
             charts.extend(chart::layout(engine, device, self.thresholds.segment_low_use)?);
         }
         Ok(charts)

@@ -357,7 +357,7 @@ impl Outcome for LeakOutcome {
         words::figures(&self.devices)
     }
 
-    fn charts(&self, _engine: &Engine) -> Result<Vec<ChartFigure>> {
+    fn charts(&self, _engine: &Engine, _wanted: &dyn Fn(i64) -> bool) -> Result<Vec<ChartFigure>> {
         Ok(self.devices.iter().filter_map(DeviceLeak::chart).collect())
     }
 }

@@ -425,7 +425,7 @@ impl Outcome for OomOutcome {
         figures::all(self)
     }
 
-    fn charts(&self, _engine: &Engine) -> Result<Vec<ChartFigure>> {
+    fn charts(&self, _engine: &Engine, _wanted: &dyn Fn(i64) -> bool) -> Result<Vec<ChartFigure>> {
         Ok(sequence::charts(self))
     }
 }

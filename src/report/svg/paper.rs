@@ -110,8 +110,12 @@ impl Paper<'_> {
             Wording::One(lang) => self.text(words.get(lang), at, anchor, tone),
             Wording::Both if en == zh => self.text(en, at, anchor, tone),
             Wording::Both => {
-                let shown =
-                    |text| visible(text).chars().filter(|symbol| *symbol != BETWEEN).collect::<String>();
+                let shown = |text| {
+                    visible(&self.redaction.apply(text))
+                        .chars()
+                        .filter(|symbol| *symbol != BETWEEN)
+                        .collect::<String>()
+                };
                 self.write(&format!("{}{BETWEEN}{}", shown(en), shown(zh)), at, anchor, tone);
             }
         }
