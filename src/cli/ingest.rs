@@ -20,6 +20,12 @@ use crate::store::{self, Foreign, Indexes, Source, SqliteOptions, Targets};
 /// has one line per thing written: path, kind and bytes.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    npusnap ingest snapshot.pickle          # makes snapshot.npusnap/ and snapshot.db beside it\n  \
+    npusnap ingest rank0.pickle rank1.pickle -o results --no-sqlite\n  \
+    npusnap ingest huge.pickle --events 0..20000 --min-size 1048576 -o part\n  \
+    npusnap ingest broken.pickle --salvage  # keeps what stands before the damage\n  \
+    npusnap ingest snapshot.pickle --dry-run")]
 pub(super) struct Args {
     /// Snapshots to read: pickle, JSON or HTML, also in gzip or zstd; `-` is standard input.
     #[arg(required = true, value_name = "SOURCE")]

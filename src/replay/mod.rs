@@ -40,8 +40,7 @@ use self::rules::Rules;
 use self::state::FinalState;
 use crate::error::{Error, Result};
 use crate::schema::{
-    Block, ImportStat, ImportStatsBuilder, Names, ReplayChecksBuilder, Segment, Snapshot, Symbol, Table,
-    TraceEvent,
+    Block, ImportStat, ImportStatsBuilder, NoNames, ReplayChecksBuilder, Segment, Snapshot, Table, TraceEvent,
 };
 use crate::snapshot::{Options, RowSink, Summary};
 
@@ -56,15 +55,6 @@ pub struct Replay<'a> {
     left_out: BTreeMap<i64, i64>,
     /// The row of `snapshot`, which waits for what the replay finds out.
     snapshot: Option<RecordBatch>,
-}
-
-/// For tables without interned strings.
-struct NoNames;
-
-impl Names for NoNames {
-    fn name(&self, _symbol: Symbol) -> &'static str {
-        ""
-    }
 }
 
 impl RowSink for Replay<'_> {

@@ -22,6 +22,16 @@ pub trait Names {
     fn name(&self, symbol: Symbol) -> &str;
 }
 
+/// For tables without interned strings.
+#[derive(Debug, Clone, Copy)]
+pub struct NoNames;
+
+impl Names for NoNames {
+    fn name(&self, _symbol: Symbol) -> &'static str {
+        ""
+    }
+}
+
 /// One frame of a call stack, innermost first, as the nested Parquet column holds it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FrameRow {
@@ -351,14 +361,6 @@ impl ColumnValue for Vec<FrameRow> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    struct NoNames;
-
-    impl Names for NoNames {
-        fn name(&self, _symbol: Symbol) -> &'static str {
-            ""
-        }
-    }
 
     #[test]
     fn nulls_stand_where_they_were_pushed() {

@@ -69,7 +69,8 @@ impl RowSink for Fanout<'_> {
 /// Decodes `source` into `targets`. On an error the targets are as they were.
 ///
 /// A Parquet folder in the place where [`Store::open`](super::Store::open) looks for it remembers which state of the
-/// file it is of, unless rows are left out; anywhere else it depends on nothing but the snapshot's bytes.
+/// file it is of, unless rows are left out; anywhere else it depends on nothing but the bytes of the snapshot and of the
+/// files beside it that are read with it.
 ///
 /// # Errors
 /// The source is no snapshot, or a target cannot be written or is not npusnap's to replace.

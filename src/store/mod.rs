@@ -8,6 +8,7 @@ mod encoding;
 mod ingest;
 mod locked;
 mod parquet;
+mod references;
 mod source;
 mod sqlite;
 mod sqlite_read;

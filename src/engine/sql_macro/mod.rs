@@ -54,6 +54,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "call_stack",
     "device_overview",
     "block_state_dist",
+    "memory_outside_pool",
     "expansion_timeline",
     "pool_growth",
     "top_allocations",

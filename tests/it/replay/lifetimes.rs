@@ -84,7 +84,7 @@ fn a_snapshot_without_history_has_what_lives_and_its_counters() {
 }
 
 #[test]
-fn segments_that_are_unmapped_in_the_middle_were_there_before() {
+fn b18_segments_that_are_unmapped_in_the_middle_were_there_before() {
     let rows = history(&[
         ("segment_unmap", 20 * MIB, 20 * MIB),
         ("segment_map", 60 * MIB, 20 * MIB),
@@ -106,7 +106,7 @@ fn a_freed_segment_from_before_the_window_counts_in_the_base() {
 }
 
 #[test]
-fn workspaces_are_kept_apart() {
+fn b15_workspaces_are_kept_apart() {
     let triplet = ["workspace_snapshot", "segment_alloc", "alloc"]
         .map(|action| npu_event(action, BASE + 100 * MIB, 4 * MIB));
     let mut story = history(&[("segment_alloc", 0, 2 * MIB), ("alloc", 0, 500)])

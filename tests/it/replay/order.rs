@@ -95,7 +95,7 @@ fn a_dump_of_one_pool_is_anchored_on_the_events_of_that_pool() {
 }
 
 #[test]
-fn frees_that_carry_the_stack_of_the_alloc_name_the_owner_of_what_was_there_before() {
+fn b32_frees_that_carry_the_stack_of_the_alloc_name_the_owner_of_what_was_there_before() {
     let stacks = ["one", "two"].map(|name| stack(name, 2));
     let mut events = Vec::new();
     for round in 0..8_usize {
