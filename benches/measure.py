@@ -8,7 +8,7 @@ Prints a Markdown table per sample: CPU seconds (user and system), wall seconds 
 CPU seconds on a shared machine move by a third between calls, so within a run every command is measured once after
 the other, and the ratios are medians of the ratios within a run. Samples come from ../shared/tools/gen_snapshot.py
 (NPUSNAP_SHARED) and are kept in --data. DIR is what `.ci/run peer` sets up: other tools from PyPI; `_memory_viz.py` is
-PyTorch's script.
+PyTorch's script. What somebody has written below the last table of FILE stays when FILE is written anew.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def measure_sample(name: str, args: argparse.Namespace) -> str:
     with tempfile.TemporaryDirectory() as folder:
         chosen = [*jobs(path, args), *store_jobs(path, args, folder)]
         costs: dict[str, list[Cost]] = {job.name: [] for job in chosen}
-        for _ in range(args.runs):
+        for _ in range(args.runs if "reference, SQLite" in costs else 1):
             for job in chosen:
                 costs[job.name].append(measure(job))
         return table(name, path, costs, events(os.path.join(folder, "s.npusnap"), args.binary))
@@ -211,11 +211,23 @@ the converter in Python that users have today.
 {machine}
 """
 
+BY_HAND = "<!-- Below this line the page is written by hand. -->"
+"""What stands behind it is kept."""
 
-def machine(runs: int) -> str:
+
+def by_hand(path: str) -> str:
+    """The part of the page that is not measured."""
+    if not os.path.exists(path):
+        return "\n"
+    with open(path, encoding="utf-8") as file:
+        return file.read().partition(BY_HAND)[2]
+
+
+def machine(args: argparse.Namespace) -> str:
     """What the figures depend on, and how quiet it was."""
+    runs = f"{args.runs} runs (one of samples beyond {args.reference_up_to} MB)"
     load = f"load {os.getloadavg()[0]:.1f} at the start"
-    return f"{runs} runs, {os.cpu_count()} cores, {load}, Python {sys.version.split()[0]}, {datetime.date.today()}.\n"
+    return f"{runs}, {os.cpu_count()} cores, {load}, Python {sys.version.split()[0]}, {datetime.date.today()}.\n"
 
 
 def main() -> int:
@@ -232,14 +244,15 @@ def main() -> int:
     samples = args.samples.split(",")
     if unknown := [name for name in samples if name not in SAMPLES]:
         parser.error(f"no sample {unknown[0]}; there are {', '.join(SAMPLES)}")
-    parts = [machine(args.runs)]
+    parts = [machine(args)]
     print(parts[0], flush=True)
     for name in samples:
         parts.append(measure_sample(name, args) + "\n")
         print(parts[-1], flush=True)
     if args.write:
         command = f"benches/measure.py --binary target/release/npusnap --samples {args.samples} --runs {args.runs} --write benches/README.md"
-        text = HEADER.format(command=command, machine=parts[0]) + "\n".join(parts[1:])
+        text = HEADER.format(command=command, machine=parts[0]) + "\n".join(parts[1:]) + f"\n{BY_HAND}"
+        text += by_hand(args.write)
         with open(f"{args.write}.part", "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(f"{args.write}.part", args.write)
