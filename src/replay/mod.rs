@@ -36,6 +36,7 @@ use self::events::Events;
 use self::notes::Notes;
 use self::rows::Rows;
 use self::rules::Rules;
+pub(crate) use self::rules::SMALL_SEGMENT;
 use self::state::FinalState;
 use crate::error::{Error, Result};
 use crate::schema::{

@@ -8,6 +8,8 @@ use super::padding::NPU;
 const SMALLEST: i64 = 512;
 /// The largest block of the small pool, and the largest rest that a block of the large pool keeps.
 pub(super) const SMALL: i64 = 1 << 20;
+/// Bytes of a segment of the small pool. Where only an event tells of a segment, a larger one is of the large pool.
+pub(crate) const SMALL_SEGMENT: i64 = 2 << 20;
 
 /// How requests are rounded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -13,6 +13,7 @@ pub use pool::{GrowthRow, LayoutRow, expansion, layout};
 pub use stacks::{Frame, StackRow, StackWords, frames, own_frame, words};
 
 use super::language::Text;
+use crate::replay::SMALL_SEGMENT;
 
 /// A chart with what identifies it on a page.
 #[derive(Debug, Clone)]
@@ -320,13 +321,10 @@ pub struct PoolEvent {
 }
 
 impl PoolEvent {
-    /// Largest segment that the allocator makes for its pool of small blocks.
-    const SMALL_SEGMENT: i64 = 2 << 20;
-
     /// Whether the segment serves the pool of large blocks.
     #[must_use]
     pub fn is_large(&self) -> bool {
-        self.change.abs() > Self::SMALL_SEGMENT
+        self.change.abs() > SMALL_SEGMENT
     }
 }
 
