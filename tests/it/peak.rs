@@ -245,8 +245,16 @@ fn where_one_of_the_free_events_is_never_recorded_the_other_ends_both_curves() {
         let last = device["timeline"].as_array().unwrap().last().unwrap();
         for counter in ["allocated_requested", "active_requested"] {
             let peak = &device["peaks"][counter];
-            assert_eq!((&peak["bytes"], &peak["trace_index"]), (&json!(6 << 20), &json!(2)), "{free} {counter}");
-            assert_eq!((&last[counter], &peak["final"]), (&json!(2 << 20), &json!(2 << 20)), "{free} {counter}");
+            assert_eq!(
+                (&peak["bytes"], &peak["trace_index"]),
+                (&json!(6 << 20), &json!(2)),
+                "{free} {counter}"
+            );
+            assert_eq!(
+                (&last[counter], &peak["final"]),
+                (&json!(2 << 20), &json!(2 << 20)),
+                "{free} {counter}"
+            );
         }
         for counter in ["allocated", "active"] {
             assert_eq!(last[counter], device["peaks"][counter]["final"], "{free} {counter}");
@@ -259,8 +267,7 @@ fn a_dump_of_one_pool_has_the_curves_of_that_pool() {
     // 2 MiB of the pool live, 4 MiB of it were freed; 16 MiB of the default pool are not its own.
     let of_pool = |number: i128, event: Py| event.with("pool_id", tuple([int(0), int(number)]));
     let blocks = [(2 * MIB, "active_allocated"), (18 * MIB, "inactive")];
-    let dumped =
-        segment(0, 1 << 30, "large", &blocks).with("segment_pool_id", tuple([int(0), int(3)]));
+    let dumped = segment(0, 1 << 30, "large", &blocks).with("segment_pool_id", tuple([int(0), int(3)]));
     let at = (1 << 30) + 4 * MIB;
     let events = vec![
         of_pool(3, event("segment_alloc", 1 << 30, 20 * MIB)),
