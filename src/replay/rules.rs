@@ -15,7 +15,7 @@ pub(crate) const SMALL_SEGMENT: i64 = 2 << 20;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Rounding {
     /// Bytes added to a request first.
-    padding: i64,
+    pub(super) padding: i64,
     /// Steps between two powers of two, by power from 1 MiB on; empty where all are off.
     divisions: Vec<i64>,
 }
