@@ -263,6 +263,25 @@ fn where_one_of_the_free_events_is_never_recorded_the_other_ends_both_curves() {
 }
 
 #[test]
+fn a_free_that_the_trace_lost_changes_no_curve() {
+    // Two blocks of 2 MiB live. The first is there for the second time: in it were 1667200 bytes, whose free was lost.
+    let blocks = [(2 * MIB, "active_allocated"), (2 * MIB, "active_allocated"), (16 * MIB, "inactive")];
+    let events = vec![
+        event("segment_alloc", 1 << 30, 20 * MIB),
+        event("alloc", (1 << 30) + 2 * MIB, 2 * MIB),
+        event("alloc", 1 << 30, 1_667_200),
+        event("alloc", 1 << 30, 2 * MIB),
+    ];
+    let json = of(vec![segment(0, 1 << 30, "large", &blocks)], vec![events]);
+    let device = &json["result"]["devices"][0];
+    let last = device["timeline"].as_array().unwrap().last().unwrap();
+    for counter in COUNTERS.into_iter().filter(|counter| *counter != "reserved") {
+        let found = (&last[counter], &device["peaks"][counter]["final"]);
+        assert_eq!(found, (&json!(4 << 20), &json!(4 << 20)), "{counter}");
+    }
+}
+
+#[test]
 fn a_dump_of_one_pool_has_the_curves_of_that_pool() {
     // 2 MiB of the pool live, 4 MiB of it were freed; 16 MiB of the default pool are not its own.
     let of_pool = |number: i128, event: Py| event.with("pool_id", tuple([int(0), int(number)]));
