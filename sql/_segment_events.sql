@@ -23,5 +23,3 @@ SELECT
 FROM traces
 WHERE is_workspace = 0
   AND action IN ('segment_alloc', 'segment_map', 'segment_free', 'segment_unmap')
-  AND addr IS NOT NULL
-  AND size IS NOT NULL

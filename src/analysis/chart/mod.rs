@@ -10,7 +10,7 @@ mod stacks;
 pub use held::{HeldRow, attribution, bars, devices, flame, held};
 pub use moments::{MomentRow, moments};
 pub use pool::{GrowthRow, LayoutRow, expansion, layout};
-pub use stacks::{Frame, StackRow, StackWords, frames, own_frame, words};
+pub use stacks::{Frame, StackRow, StackWords, frames, frames_by_stack, own_frame, words};
 
 use super::language::Text;
 
