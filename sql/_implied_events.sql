@@ -1,7 +1,7 @@
 -- Indices of allocations that only follow from the events around them: the event there did not do that.
 --
 -- Where the trace lacks an alloc or a free, the replay fills in when it must have been. Such an event changed nothing by
--- itself. Listed for allocations whose block is not as large as the rule of _event_scale says, which is where it counts;
+-- itself. Listed for allocations whose block is not as large as the rule of _scale says, which is where it counts;
 -- on devices whose events are whole there are none.
 --
 -- @kept

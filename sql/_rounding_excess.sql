@@ -1,4 +1,4 @@
--- What the rule of _event_scale lacks: how much more than that an event changed the rounded counters.
+-- What the rule of _scale lacks: how much more than that an event changed the rounded counters.
 --
 -- One row per event of an allocation whose block is not as large as the rule says: blocks that were not split, or sizes
 -- that only the final state tells. These are few, so that joining them to millions of events is cheap. Events that the
@@ -7,11 +7,13 @@
 -- @kept
 -- @column device_id    BIGINT  devices.id.
 -- @column trace_index  BIGINT  Position of the event in the device's history.
+-- @column stream       BIGINT  Stream of the allocation.
 -- @column allocated    BIGINT  Bytes to add to the change of allocated.
 -- @column active       BIGINT  Bytes to add to the change of active.
 WITH other_sizes AS (
   SELECT
     device_id,
+    stream,
     alloc_index,
     free_requested_index,
     free_completed_index,
@@ -29,6 +31,7 @@ kinds AS (
 events AS (
   SELECT
     o.device_id AS device_id,
+    o.stream AS stream,
     k.kind AS kind,
     CASE k.kind
       WHEN 'alloc' THEN o.alloc_index
@@ -44,6 +47,7 @@ events AS (
 SELECT
   e.device_id AS device_id,
   e.trace_index AS trace_index,
+  MAX(e.stream) AS stream,
   SUM(e.allocated) AS allocated,
   SUM(e.active) AS active
 FROM events AS e

@@ -74,6 +74,8 @@ pieces AS (
     stream,
     CASE WHEN pool_id_0 <> 0 OR pool_id_1 <> 0 THEN 1 ELSE 0 END AS is_private
   FROM _segment_events
+  WHERE addr IS NOT NULL
+    AND size IS NOT NULL
 ),
 sides AS (
   SELECT 1 AS side
