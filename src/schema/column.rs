@@ -223,9 +223,10 @@ fn dictionary((keys, nulls): (Vec<u32>, Option<NullBuffer>), names: &dyn Names) 
             return 0;
         }
         let slot = usize::try_from(key).unwrap_or_default() % RECENT;
-        match last.get(slot) {
-            Some(Some((seen, code))) if *seen == key => return *code,
-            _ => {}
+        if let Some(Some((seen, code))) = last.get(slot)
+            && *seen == key
+        {
+            return *code;
         }
         let code = *local.entry(key).or_insert_with(|| {
             values.push(names.name(Symbol(key)));

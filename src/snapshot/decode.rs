@@ -98,10 +98,8 @@ fn start(
 
 /// The sink, to be lent out once more.
 fn again<'s>(sink: &'s mut Option<&mut dyn RowSink>) -> Option<&'s mut dyn RowSink> {
-    match sink {
-        Some(sink) => Some(&mut **sink),
-        None => None,
-    }
+    let sink = sink.as_mut()?;
+    Some(&mut **sink)
 }
 
 /// What stopped a pass, and the containers around the bytes it counts.
