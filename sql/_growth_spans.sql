@@ -84,7 +84,8 @@ beside AS (
     ON e.device_id = s.device_id
     AND e.slice_index = s.slice_index
   WHERE s.close_count > 0
-    AND e.is_mark = 0
+    -- No mark; said of both sides, so that it is asked of the events in these slices and not of all.
+    AND e.is_mark * s.close_count = 0
 ),
 parts AS (
   SELECT

@@ -46,6 +46,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "live_at",
     "live_moments",
     "peak_contributors",
+    "_held_by_stack",
     "growth_since",
     "allocation_lifetimes",
     "churn",
