@@ -20,7 +20,6 @@
 -- @column active               BIGINT   Change of the bytes in allocated and pending-free blocks, rounding included.
 -- @column allocated_requested  BIGINT   Change of the bytes asked for in allocated blocks.
 -- @column active_requested     BIGINT   Change of the bytes asked for in allocated and pending-free blocks.
--- Whether something is so is a number here: sums of products cost less than a CASE for each of millions of events.
 WITH sized AS (
   SELECT
     device_id,
@@ -42,6 +41,7 @@ WITH sized AS (
   FROM traces
   WHERE is_workspace = 0
 ),
+-- What is so or not is a number here: for millions of events products cost less than a CASE.
 signed AS (
   SELECT
     device_id,

@@ -84,7 +84,7 @@ beside AS (
     ON e.device_id = s.device_id
     AND e.slice_index = s.slice_index
   WHERE s.close_count > 0
-    -- No mark; said of both sides, so that it is asked of the events in these slices and not of all.
+    -- No mark; said of both sides, so that it is asked of these slices' events and not of all.
     AND e.is_mark * s.close_count = 0
 ),
 parts AS (
