@@ -5,7 +5,7 @@
 -- history. There are 20,000 slices at most, however long the history.
 --
 -- @kept
--- @column padding      BIGINT  Bytes the allocator adds to a request before it rounds; 0 also where that is not known.
+-- @column padding      BIGINT  Bytes the allocator adds to a request before it rounds.
 -- @column slice_width  BIGINT  Events of a slice.
 SELECT
   COALESCE(MAX(block_padding), 0) AS padding,

@@ -4,11 +4,11 @@
 -- began before the window has no alloc_index; it is in allocated then only if its free was still to be requested.
 --
 -- @column device_id             BIGINT  devices.id.
+-- @column addr                  BIGINT  Address.
 -- @column requested_size        BIGINT  Bytes asked for.
 -- @column rule_size             BIGINT  Bytes of a block by the rule of _scale.
 -- @column block_size            BIGINT  Bytes of the block: what the replay found, else by the rule.
 -- @column stream                BIGINT  Stream of the alloc; NULL where the event is missing or does not say.
--- @column is_small              BIGINT  1 for requests of up to 1 MiB, else 0.
 -- @column alloc_index           BIGINT  Event of the alloc; NULL before the window.
 -- @column free_requested_index  BIGINT  Event of free_requested; NULL where it never came.
 -- @column free_completed_index  BIGINT  Event of free_completed; NULL where it never came.
@@ -18,6 +18,7 @@
 WITH padded AS (
   SELECT
     device_id,
+    addr,
     size AS requested_size,
     size + (SELECT MAX(padding) FROM _scale) AS padded_size,
     block_size,
@@ -31,11 +32,11 @@ WITH padded AS (
 )
 SELECT
   device_id,
+  addr,
   requested_size,
   (padded_size + 511) / NULLIF(512, 0) * 512 AS rule_size,
   COALESCE(block_size, (padded_size + 511) / NULLIF(512, 0) * 512) AS block_size,
   stream,
-  CAST(padded_size <= 1048576 AS BIGINT) AS is_small,
   alloc_index,
   free_requested_index,
   free_completed_index,

@@ -2,7 +2,7 @@
 --
 -- Entries of the workspace allocator are left out: they are no events.
 --
--- @param count   BIGINT = 50    Events before each.
+-- @param count   BIGINT = 50    Events before each; NULL for all.
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 -- @param newest  BIGINT = 16    Of a device's out-of-memory events, only the newest; NULL for all.
 --
@@ -55,7 +55,7 @@ reached AS (
   JOIN counted AS c
     ON c.device_id = f.device_id
   WHERE c.slice_index <= f.slice_index
-    AND c.count_so_far > f.count_before - $count
+    AND ($count IS NULL OR c.count_so_far > f.count_before - $count)
 ),
 earlier AS (
   SELECT
@@ -98,5 +98,5 @@ JOIN devices AS d
   ON d.id = e.device_id
 LEFT JOIN call_stacks AS k
   ON k.id = e.stack_id
-WHERE e.position <= $count
+WHERE ($count IS NULL OR e.position <= $count)
 ORDER BY d.device_index, e.oom_index, e.position

@@ -295,11 +295,11 @@ pub trait Outcome {
     fn findings(&self) -> Vec<Finding>;
     /// What to show.
     fn figures(&self) -> Vec<Figure>;
-    /// What only a report draws; it may take more queries.
+    /// What only a report draws, of the devices it has room for; it may take more queries.
     ///
     /// # Errors
     /// A relation failed or lacks a column.
-    fn charts(&self, _engine: &Engine) -> Result<Vec<ChartFigure>> {
+    fn charts(&self, _engine: &Engine, _wanted: &dyn Fn(i64) -> bool) -> Result<Vec<ChartFigure>> {
         Ok(Vec::new())
     }
 }

@@ -49,9 +49,9 @@ pub(super) fn table(html: &mut Html<'_>, table: &TableFigure, id: &str, registry
         for cell in row {
             match cell {
                 Cell::Quantity(quantity) => html.element("td", &[("class", "number")], &quantity.text()),
-                Cell::Text(text) => html.words("td", &[], text),
+                Cell::Text(text) => html.words("td", &[("class", width(text))], text),
                 Cell::Link(text, target) => {
-                    html.open("td", &[("class", if is_event(*target) { "number" } else { "name" })]);
+                    html.open("td", &[("class", if is_event(*target) { "number" } else { width(text) })]);
                     link(html, text, *target);
                     html.close("td");
                 }
@@ -69,6 +69,13 @@ pub(super) fn link(html: &mut Html<'_>, words: &Text, target: Target) {
     let (kind, identity) = target.parts();
     let attribute = if kind == "stack" { "data-stack" } else { "data-event" };
     html.words("button", &[("type", "button"), ("class", "link"), (attribute, &identity)], words);
+}
+
+/// Whether a cell stays in one line, as names do, or is to be read like prose.
+fn width(text: &Text) -> &'static str {
+    const LONGEST_NAME: usize = 56;
+    let is_long = |lang| text.get(lang).chars().count() > LONGEST_NAME;
+    if is_long(Lang::En) || is_long(Lang::Zh) { "prose" } else { "name" }
 }
 
 fn is_event(target: Target) -> bool {

@@ -8,8 +8,8 @@ use npusnap::analysis::chart;
 use npusnap::analysis::{
     Contributor, CounterChange, CourseRow, Device, DeviceFragmentation, DeviceOverview, ExpansionCause,
     FactPair, FieldPresence, FreeBlocks, ImportNote, LastEvent, Mark, OomContext, OomEvent, OomGrowth,
-    OomPreceding, Peak, Point, PoolOverview, Recording, SegmentChange, SegmentFragmentation, SegmentGrowth,
-    StackChange, StackGrowth, StepOverview, StepRow, TableCount, TimelineStep,
+    OomPreceding, OutsidePool, Peak, Point, PoolOverview, Recording, SegmentChange, SegmentFragmentation,
+    SegmentGrowth, StackChange, StackGrowth, StepOverview, StepRow, TableCount, TimelineStep,
 };
 use npusnap::engine::{self, BASE, Dialect, Engine, Options, SqlMacro};
 use npusnap::schema::TABLES;
@@ -198,6 +198,7 @@ fn typed_rows_have_the_columns_that_relations_have() {
     engine.contract::<TimelineStep>().unwrap();
     engine.contract::<ImportNote>().unwrap();
     engine.contract::<TableCount>().unwrap();
+    engine.contract::<OutsidePool>().unwrap();
     engine.contract::<FieldPresence>().unwrap();
     engine.contract::<Recording>().unwrap();
     engine.contract::<StackGrowth>().unwrap();
