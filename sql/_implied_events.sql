@@ -10,11 +10,11 @@
 -- @column kind         VARCHAR  alloc, free_requested or free_completed: what the event there did not do.
 WITH gaps AS (
   SELECT
-    k.device_id AS device_id,
-    k.frees_are_one AS frees_are_one
+    r.device_id AS device_id,
+    r.frees_are_one AS frees_are_one
   FROM import_stats AS i
-  JOIN _event_scale AS k
-    ON k.device_id = i.device_id
+  JOIN _event_rules AS r
+    ON r.device_id = i.device_id
   WHERE i.name IN (
       'allocations_without_end',
       'frees_without_completion',
@@ -22,7 +22,7 @@ WITH gaps AS (
       'frees_without_alloc',
       'blocks_without_alloc'
     )
-  GROUP BY k.device_id, k.frees_are_one
+  GROUP BY r.device_id, r.frees_are_one
 ),
 kinds AS (
   SELECT 'alloc' AS kind

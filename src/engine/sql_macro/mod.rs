@@ -26,6 +26,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "_pool_blocks",
     "_stack_frames",
     "_event_scale",
+    "_event_rules",
     "_memory_base",
     "_event_changes",
     "_sized_allocations",
