@@ -38,13 +38,13 @@ WITH sized AS (
     CASE
       WHEN t.action = 'alloc' THEN 1
       WHEN t.action = 'free_requested' THEN -1
-      WHEN t.action = 'free_completed' THEN -r.frees_are_one
+      WHEN t.action = 'free_completed' AND r.frees_are_one = 1 THEN -1
       ELSE 0
     END AS allocated_sign,
     CASE
       WHEN t.action = 'alloc' THEN 1
       WHEN t.action = 'free_completed' THEN -1
-      WHEN t.action = 'free_requested' THEN -r.frees_are_one
+      WHEN t.action = 'free_requested' AND r.frees_are_one = 1 THEN -1
       ELSE 0
     END AS active_sign,
     CASE WHEN t.pool_id_0 <> r.only_pool_0 OR t.pool_id_1 <> r.only_pool_1 THEN 0 ELSE 1 END
@@ -52,7 +52,7 @@ WITH sized AS (
     COALESCE((t.size + k.padding + 511) / NULLIF(512, 0) * 512, 0) AS rule_size,
     COALESCE(t.size, 0) AS event_size
   FROM _event_scale AS k
-  JOIN _event_rules AS r
+  LEFT JOIN _event_rules AS r
     ON r.device_id = k.device_id
   JOIN traces AS t
     ON t.device_id = k.device_id

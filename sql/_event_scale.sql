@@ -6,17 +6,15 @@
 --
 -- @kept
 -- @column device_id    BIGINT  devices.id.
--- @column padding      BIGINT  Bytes the allocator adds to a request before it rounds; 0 also where that is not known.
+-- @column padding      BIGINT  Bytes the allocator adds to a request before it rounds.
 -- @column slice_width  BIGINT  Events of a slice.
 -- @column first_index  BIGINT  trace_index of the first event; NULL without events.
 -- @column last_index   BIGINT  trace_index of the last event; NULL without events.
-WITH rounding AS (
-  SELECT COALESCE(MAX(block_padding), 0) AS padding
+WITH scale AS (
+  SELECT
+    COALESCE(MAX(block_padding), 0) AS padding,
+    COALESCE(MAX(event_count), 0) / NULLIF(20000, 0) + 1 AS slice_width
   FROM snapshot
-),
-slicing AS (
-  SELECT COUNT(*) / NULLIF(20000, 0) + 1 AS slice_width
-  FROM traces
 ),
 windows AS (
   SELECT
@@ -29,12 +27,11 @@ windows AS (
 )
 SELECT
   d.id AS device_id,
-  r.padding AS padding,
+  s.padding AS padding,
   s.slice_width AS slice_width,
   w.first_index AS first_index,
   w.last_index AS last_index
-FROM rounding AS r
-CROSS JOIN slicing AS s
+FROM scale AS s
 CROSS JOIN devices AS d
 LEFT JOIN windows AS w
   ON w.device_id = d.id

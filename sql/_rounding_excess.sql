@@ -47,10 +47,20 @@ SELECT
   SUM(e.allocated) AS allocated,
   SUM(e.active) AS active
 FROM events AS e
-LEFT JOIN _implied_events AS i
-  ON i.device_id = e.device_id
-  AND i.trace_index = e.trace_index
-  AND i.kind = e.kind
 WHERE e.trace_index IS NOT NULL
-  AND i.device_id IS NULL
+  AND NOT EXISTS (
+    SELECT 1
+    FROM _event_rules AS r
+    JOIN traces AS t
+      ON t.device_id = r.device_id
+    WHERE r.lacks_events = 1
+      AND t.device_id = e.device_id
+      AND t.trace_index = e.trace_index
+      AND t.action <> e.kind
+      AND (
+        r.frees_are_one = 0
+        OR e.kind = 'alloc'
+        OR t.action NOT IN ('free_requested', 'free_completed')
+      )
+  )
 GROUP BY e.device_id, e.trace_index

@@ -22,9 +22,11 @@ SELECT
   t.stream AS stream,
   t.pool_id_0 AS pool_id_0,
   t.pool_id_1 AS pool_id_1
-FROM _event_rules AS r
+FROM devices AS d
+LEFT JOIN _event_rules AS r
+  ON r.device_id = d.id
 JOIN traces AS t
-  ON t.device_id = r.device_id
+  ON t.device_id = d.id
 WHERE t.is_workspace = 0
   AND t.action IN ('segment_alloc', 'segment_map', 'segment_free', 'segment_unmap')
   AND t.addr IS NOT NULL
