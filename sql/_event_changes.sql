@@ -30,9 +30,9 @@ WITH sized AS (
     t.stream AS stream,
     t.pool_id_0 AS pool_id_0,
     t.pool_id_1 AS pool_id_1,
-    CASE WHEN t.pool_id_0 <> k.only_pool_0 OR t.pool_id_1 <> k.only_pool_1 THEN 0 ELSE 1 END
+    CASE WHEN t.pool_id_0 <> r.only_pool_0 OR t.pool_id_1 <> r.only_pool_1 THEN 0 ELSE 1 END
       AS is_counted,
-    k.frees_are_one AS frees_are_one,
+    COALESCE(r.frees_are_one, 0) AS frees_are_one,
     CAST(t.action IN ('segment_alloc', 'segment_map') AS BIGINT) AS is_growth,
     CAST(t.action IN ('segment_free', 'segment_unmap') AS BIGINT) AS is_shrinkage,
     CAST(t.action = 'alloc' AS BIGINT) AS is_alloc,
@@ -41,6 +41,8 @@ WITH sized AS (
     COALESCE(t.size, 0) AS event_size,
     COALESCE((t.size + k.padding + 511) / NULLIF(512, 0) * 512, 0) AS rule_size
   FROM _event_scale AS k
+  LEFT JOIN _event_rules AS r
+    ON r.device_id = k.device_id
   JOIN traces AS t
     ON t.device_id = k.device_id
   WHERE t.is_workspace = 0
