@@ -10,6 +10,7 @@ mod device;
 mod ends;
 mod event;
 mod events;
+mod line;
 mod notes;
 mod open;
 mod order;
