@@ -156,13 +156,16 @@ pub(crate) fn run_in_a_folder_of_snapshots(commands: &[String]) {
         let from = root().join("fixtures").join(format!("{fixture}.pickle"));
         fs::copy(from, folder.path().join(format!("{name}.pickle"))).unwrap();
     }
+    fs::create_dir(folder.path().join("snapshots")).unwrap();
+    fs::copy(folder.path().join("oom.pickle"), folder.path().join("snapshots/rank7.pickle")).unwrap();
     let snapshot = fs::read(folder.path().join("snapshot.pickle")).unwrap();
     fs::write(folder.path().join("broken.pickle"), &snapshot[..snapshot.len() / 2]).unwrap();
     let zipped = fs::File::create(folder.path().join("snapshot.pickle.gz")).unwrap();
     let mut zipped = flate2::write::GzEncoder::new(zipped, flate2::Compression::fast());
     std::io::Write::write_all(&mut zipped, &snapshot).unwrap();
     zipped.finish().unwrap();
-    let components = "moduleName,curMemSize(MB),memPeakSize(MB)\nHCCL,400.0000,400.0000\nRUNTIME,19.0000,20.0000\n";
+    let components =
+        "moduleName,curMemSize(MB),memPeakSize(MB)\nHCCL,400.0000,400.0000\nRUNTIME,19.0000,20.0000\n";
     fs::write(folder.path().join("device_0_memUsageInfo_20250102030405.csv"), components).unwrap();
     fs::write(folder.path().join("query.sql"), "SELECT * FROM top_allocations(device => $device)").unwrap();
     stdout(&["ingest", "-q", folder.path().join("snapshot.pickle").to_str().unwrap()]);
