@@ -1,7 +1,8 @@
 -- What every event adds to the five counters, block sizes by the rule of _event_scale.
 --
--- Entries of the NPU's workspace allocator are left out: they are no events. Markers change nothing. An event without a
--- size counts as 0.
+-- Entries of the NPU's workspace allocator are left out: they are no events. Markers change nothing, nor do events of
+-- other memory pools than the one that the dump was of. Where one of the two free events was never recorded, the other
+-- counts for both. An event without a size counts as 0.
 --
 -- @column device_id            BIGINT   devices.id.
 -- @column trace_index          BIGINT   Position of the event in the device's history.
@@ -12,7 +13,7 @@
 -- @column stream               BIGINT   Stream, as the allocator's pointer-sized number.
 -- @column pool_id_0            BIGINT   First word of the memory pool's id; NULL where the producer does not write it.
 -- @column pool_id_1            BIGINT   Second word of the memory pool's id.
--- @column is_mark              BIGINT   1 for an event that changes nothing, such as `oom` or `snapshot`; else 0.
+-- @column is_mark              BIGINT   1 for an event of no memory, such as `oom` or `snapshot`; else 0.
 -- @column reserved             BIGINT   Change of the bytes the allocator holds from the driver.
 -- @column allocated            BIGINT   Change of the bytes in allocated blocks, rounding included.
 -- @column active               BIGINT   Change of the bytes in allocated and pending-free blocks, rounding included.
@@ -34,8 +35,20 @@ WITH sized AS (
       WHEN t.action IN ('segment_free', 'segment_unmap') THEN -1
       ELSE 0
     END AS reserved_sign,
-    CASE t.action WHEN 'alloc' THEN 1 WHEN 'free_requested' THEN -1 ELSE 0 END AS allocated_sign,
-    CASE t.action WHEN 'alloc' THEN 1 WHEN 'free_completed' THEN -1 ELSE 0 END AS active_sign,
+    CASE
+      WHEN t.action = 'alloc' THEN 1
+      WHEN t.action = 'free_requested' THEN -1
+      WHEN t.action = 'free_completed' THEN -k.frees_are_one
+      ELSE 0
+    END AS allocated_sign,
+    CASE
+      WHEN t.action = 'alloc' THEN 1
+      WHEN t.action = 'free_completed' THEN -1
+      WHEN t.action = 'free_requested' THEN -k.frees_are_one
+      ELSE 0
+    END AS active_sign,
+    CASE WHEN t.pool_id_0 <> k.only_pool_0 OR t.pool_id_1 <> k.only_pool_1 THEN 0 ELSE 1 END
+      AS is_counted,
     COALESCE((t.size + k.padding + 511) / NULLIF(512, 0) * 512, 0) AS rule_size,
     COALESCE(t.size, 0) AS event_size
   FROM _event_scale AS k
@@ -55,9 +68,9 @@ SELECT
   pool_id_1,
   CASE WHEN reserved_sign = 0 AND allocated_sign = 0 AND active_sign = 0 THEN 1 ELSE 0 END
     AS is_mark,
-  reserved_sign * event_size AS reserved,
-  allocated_sign * rule_size AS allocated,
-  active_sign * rule_size AS active,
-  allocated_sign * event_size AS allocated_requested,
-  active_sign * event_size AS active_requested
+  is_counted * reserved_sign * event_size AS reserved,
+  is_counted * allocated_sign * rule_size AS allocated,
+  is_counted * active_sign * rule_size AS active,
+  is_counted * allocated_sign * event_size AS allocated_requested,
+  is_counted * active_sign * event_size AS active_requested
 FROM sized

@@ -4,6 +4,7 @@
 -- began before the window has no alloc_index; it is in allocated then only if its free was still to be requested.
 --
 -- @column device_id             BIGINT  devices.id.
+-- @column addr                  BIGINT  Address.
 -- @column requested_size        BIGINT  Bytes asked for.
 -- @column rule_size             BIGINT  Bytes of a block by the rule of _event_scale.
 -- @column block_size            BIGINT  Bytes of the block: what the replay found, else by the rule.
@@ -15,6 +16,7 @@
 -- @column stack_id              BIGINT  Call stack of the alloc: call_stacks.id; NULL where none was recorded.
 SELECT
   a.device_id AS device_id,
+  a.addr AS addr,
   a.size AS requested_size,
   (a.size + k.padding + 511) / NULLIF(512, 0) * 512 AS rule_size,
   COALESCE(a.block_size, (a.size + k.padding + 511) / NULLIF(512, 0) * 512) AS block_size,

@@ -2,7 +2,7 @@
 --
 -- Entries of the workspace allocator are left out: they are no events.
 --
--- @param count   BIGINT = 50    Events before each.
+-- @param count   BIGINT = 50    Events before each; NULL for all.
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 -- @param newest  BIGINT = 16    Of a device's out-of-memory events, only the newest; NULL for all.
 --
@@ -52,7 +52,7 @@ before_each AS (
   JOIN numbered AS n
     ON n.device_id = f.device_id
   WHERE n.event_number < f.event_number
-    AND n.event_number >= f.event_number - $count
+    AND ($count IS NULL OR n.event_number >= f.event_number - $count)
 )
 SELECT
   b.device_id AS device_id,

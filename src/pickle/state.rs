@@ -307,9 +307,10 @@ impl State {
             slot.memo = u32::try_from(index).unwrap_or(FROZEN);
             Entry::open(position(top))
         } else {
-            let entry = self.memo.encode(slot.value);
+            // The slot follows one entry only, so the one before has to say what it stands for now.
+            self.memo.settle(slot.memo, position(top), slot.value);
             slot.memo = FROZEN;
-            entry
+            self.memo.encode(slot.value)
         };
         self.memo.put(index, self.offset, entry)
     }
@@ -409,12 +410,12 @@ impl State {
         if kind != above {
             return;
         }
+        let (memos, above) = ([below.memo, top.memo], Value::Taken { kind, count: more });
         below.value = Value::Taken { kind, count: count.saturating_add(more) };
         below.memo = NOT_MEMOIZED;
-        let memo = top.memo;
-        if memo < FROZEN {
-            let at = position(self.stack.len() - 1);
-            self.memo.settle(memo, at, Value::Taken { kind, count: more });
+        let top = self.stack.len() - 1;
+        for (memo, at) in memos.into_iter().zip([top - 1, top]) {
+            self.memo.settle(memo, position(at), above);
         }
         self.stack.pop();
     }

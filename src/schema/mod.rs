@@ -8,7 +8,7 @@ mod doc;
 #[macro_use]
 mod table;
 
-pub use column::{ColumnValue, FrameRow, FramesBuilder, Names, Nullable, Symbol};
+pub use column::{ColumnValue, FrameRow, FramesBuilder, Names, NoNames, Nullable, Symbol};
 pub use ddl::{create_index, create_table};
 pub use doc::{table_markdown, table_text};
 pub use table::{Column, Table, VERSION, column_name};
@@ -208,8 +208,8 @@ tables! {
         stack_count: i64,
         /// `allocator_settings` as a JSON object; NULL where the snapshot has none.
         allocator_settings: Option<String>,
-        /// Bytes the allocator adds to a request before it rounds it up to 512: 32 on most NPUs, else 0; NULL where nothing
-        /// in the snapshot shows it.
+        /// Bytes the allocator adds to a request before it rounds it up to 512: 32 on most NPUs, else 0. Where nothing in an
+        /// NPU's snapshot shows it, 32 is assumed and import_stats has `block_padding_unknown`.
         block_padding: Option<i64>,
         /// Version of the tables.
         schema_version: i64,

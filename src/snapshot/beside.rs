@@ -13,17 +13,6 @@ use arrow::array::AsArray as _;
 use arrow::datatypes::Int64Type;
 use arrow::record_batch::RecordBatch;
 
-use crate::schema::{Names, Symbol};
-
-/// The tables of side files have no interned texts.
-pub(super) struct NoNames;
-
-impl Names for NoNames {
-    fn name(&self, _symbol: Symbol) -> &'static str {
-        ""
-    }
-}
-
 /// `device_index` and `id` of the rows in a batch of `devices`.
 pub(super) fn device_ids(batch: &RecordBatch) -> Vec<(i64, i64)> {
     let column = |name| batch.column_by_name(name)?.as_primitive_opt::<Int64Type>();

@@ -42,7 +42,7 @@ use crate::error::{Error, Result};
 use crate::schema::Table;
 
 pub use self::beside::side_files;
-pub use self::decode::read_from;
+pub use self::decode::{check, check_from, read_from};
 pub use self::filter::{EventRange, Filter};
 
 /// The path that stands for standard input; a file of that name is `./-`.
@@ -104,6 +104,8 @@ pub struct Salvaged {
 pub struct Summary {
     /// Bytes of the file.
     pub bytes: u64,
+    /// Rows in `devices`.
+    pub devices: u64,
     /// Rows in `segments`.
     pub segments: u64,
     /// Rows in `blocks`.
@@ -130,16 +132,23 @@ pub fn read(
     sink: &mut dyn RowSink,
     progress: &dyn Progress,
 ) -> Result<Summary> {
-    if path == Path::new(STANDARD_INPUT) {
+    let Some((file, length)) = open(path)? else {
         return read_from(io::stdin().lock(), None, path, options, sink, progress);
-    }
-    let file = File::open(path).map_err(Error::io(path, "cannot open"))?;
-    let facts = file.metadata().map_err(Error::io(path, "cannot open"))?;
-    let length = facts.is_file().then_some(facts.len());
+    };
     let beside = beside::Beside::find(path);
     let mut modules = modules::Counted::new(&beside, sink);
     let mut marked = steps::Marked::new(beside.steps.as_deref(), &mut modules)?;
     let mut summary = read_from(file, length, path, options, &mut marked, progress)?;
     summary.warnings += modules.warnings();
     Ok(summary)
+}
+
+/// A file and its length, where it has one; `None` for standard input.
+fn open(path: &Path) -> Result<Option<(File, Option<u64>)>> {
+    if path == Path::new(STANDARD_INPUT) {
+        return Ok(None);
+    }
+    let file = File::open(path).map_err(Error::io(path, "cannot open"))?;
+    let facts = file.metadata().map_err(Error::io(path, "cannot open"))?;
+    Ok(Some((file, facts.is_file().then_some(facts.len()))))
 }

@@ -8,10 +8,12 @@ use std::path::Path;
 use arrow::record_batch::RecordBatch;
 
 use super::RowSink;
-use super::beside::{Beside, NoNames, device_ids};
+use super::beside::{Beside, device_ids};
 use super::module_csv::{self, Usages};
 use crate::error::{Error, Result};
-use crate::schema::{ImportStat, ImportStatsBuilder, ModuleMemory, ModuleMemoryBuilder, Snapshot, Table};
+use crate::schema::{
+    ImportStat, ImportStatsBuilder, ModuleMemory, ModuleMemoryBuilder, NoNames, Snapshot, Table,
+};
 
 /// A sink that adds the rows of side files to `module_memory`.
 pub(super) struct Counted<'a> {

@@ -16,9 +16,11 @@ use arrow::record_batch::RecordBatch;
 use serde::Deserialize;
 
 use super::RowSink;
-use super::beside::{NoNames, device_ids};
+use super::beside::device_ids;
 use crate::error::{Error, Result};
-use crate::schema::{Annotation, AnnotationsBuilder, ImportStat, ImportStatsBuilder, Snapshot, Table};
+use crate::schema::{
+    Annotation, AnnotationsBuilder, ImportStat, ImportStatsBuilder, NoNames, Snapshot, Table,
+};
 
 /// More than so many bytes of markers are not read.
 const MOST_BYTES: u64 = 64 << 20;

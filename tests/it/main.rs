@@ -23,6 +23,7 @@ mod export;
 mod fragment;
 mod info;
 mod ingest;
+mod known;
 mod layers;
 mod leak;
 mod modes;

@@ -9,7 +9,7 @@ mod words;
 use serde_json::{Value, json};
 
 use super::chart::{self, ChartFigure, HeldRow};
-use super::devices::Device;
+use super::fragment::DeviceFragmentation;
 use super::frames::frames;
 use super::outcome::{Figure, Finding, Outcome};
 use super::thresholds::Thresholds;
@@ -131,7 +131,7 @@ impl Analysis for Leak {
     }
 
     fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope<'_>) -> Result<Box<dyn Outcome>> {
-        let devices = Device::in_scope(engine, scope)?;
+        let devices: Vec<DeviceFragmentation> = scope.rows(engine)?;
         let mut stacks: Vec<StackGrowth> = scope.rows(engine)?;
         let mut segments: Vec<SegmentGrowth> = scope.rows(engine)?;
         let mut steps: Vec<StepOverview> = scope.rows(engine)?;
@@ -141,6 +141,7 @@ impl Analysis for Leak {
             let stacks: Vec<StackGrowth> = stacks.extract_if(.., |row| row.device_index == index).collect();
             let steps = steps.extract_if(.., |row| row.device_index == index).next();
             let mut leak = DeviceLeak::judged(index, stacks, steps, engine, thresholds)?;
+            leak.allocated = device.allocated;
             leak.segments = segments.extract_if(.., |row| row.device_index == index).next();
             all.push(leak);
         }
@@ -169,6 +170,8 @@ struct DeviceLeak {
     device_index: i64,
     steps: Option<StepOverview>,
     segments: Option<SegmentGrowth>,
+    /// Bytes in allocated blocks of the final state, whatever is known of their history.
+    allocated: i64,
     live_size: i64,
     live_count: i64,
     early_size: i64,
@@ -212,6 +215,7 @@ impl DeviceLeak {
             device_index,
             steps,
             segments: None,
+            allocated: 0,
             live_size,
             live_count,
             early_size,
@@ -300,7 +304,7 @@ impl DeviceLeak {
             .map(|suspect| HeldRow {
                 stack_id: suspect.what.growth.stack_id,
                 total_size: suspect.what.growth.growth_size,
-                requested_size: Some(suspect.what.growth.live_size),
+                requested_size: None,
                 block_count: suspect.what.growth.growth_count,
                 frames_json: suspect.frames_json.clone(),
             })
@@ -353,7 +357,7 @@ impl Outcome for LeakOutcome {
         words::figures(&self.devices)
     }
 
-    fn charts(&self, _engine: &Engine) -> Result<Vec<ChartFigure>> {
+    fn charts(&self, _engine: &Engine, _wanted: &dyn Fn(i64) -> bool) -> Result<Vec<ChartFigure>> {
         Ok(self.devices.iter().filter_map(DeviceLeak::chart).collect())
     }
 }

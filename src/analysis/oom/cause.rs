@@ -75,11 +75,12 @@ impl From<&DeviceFragmentation> for State {
             allocated: Some(device.allocated),
             pending_free_bytes: Some(device.pending_free_bytes),
             pool_free_bytes: Some(device.hole_bytes + device.unused_segment_bytes),
-            largest_free_block: Some(device.largest_free_block),
+            largest_free_block: Some(device.largest_hole.max(device.largest_unused_segment)),
             hole_count: Some(device.hole_count + device.unused_segment_count),
             private_reserved: Some(device.private_reserved),
             private_free_bytes: Some(device.private_free_bytes),
             unused_segment_bytes: Some(device.unused_segment_bytes),
+            workspace_bytes: device.workspace_bytes,
             ..Self::default()
         }
     }

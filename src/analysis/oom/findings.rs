@@ -11,7 +11,26 @@ pub(super) fn all(outcome: &OomOutcome) -> Vec<Finding> {
     if outcome.events.is_empty() {
         return vec![none(outcome)];
     }
-    outcome.events.iter().map(of_failure).collect()
+    let mut findings: Vec<Finding> = outcome.shown().map(of_failure).collect();
+    findings.extend(earlier(outcome));
+    findings
+}
+
+/// Failures before the newest ones of each device, in one sentence.
+fn earlier(outcome: &OomOutcome) -> Option<Finding> {
+    let count = outcome.events.len().saturating_sub(outcome.shown().count());
+    let count = i64::try_from(count).ok().filter(|count| *count > 0)?;
+    let requests = quantity::counted(count, "request", "requests");
+    Some(Finding {
+        rule: "oom/earlier",
+        severity: Severity::Info,
+        subject: Subject::Snapshot,
+        message: Text::new(
+            format!("{requests} failed before these; JSON has them all"),
+            format!("在这些之前还有 {} 次请求失败；JSON 中有全部记录", quantity::count(count)),
+        ),
+        evidence: vec![("earlier_count", Quantity::Count(count))],
+    })
 }
 
 fn rule(cause: Cause) -> &'static str {
@@ -134,7 +153,16 @@ fn outside(failure: &Failure) -> Text {
 }
 
 fn none(outcome: &OomOutcome) -> Finding {
-    let (rule, severity, message) = if outcome.setup.event_count > 0 {
+    let (rule, severity, message) = if outcome.setup.event_count > 0 && outcome.setup.is_cut {
+        (
+            "oom/none",
+            Severity::Info,
+            Text::new(
+                "no request failed among the events that were read; others were left out or lost",
+                "已读取的事件中没有请求失败；另有事件被筛除或丢失",
+            ),
+        )
+    } else if outcome.setup.event_count > 0 {
         (
             "oom/none",
             Severity::Ok,
@@ -150,5 +178,5 @@ fn none(outcome: &OomOutcome) -> Finding {
             ),
         )
     };
-    Finding { rule, severity, subject: Subject::Snapshot, message, evidence: Vec::new() }
+    Finding::on_snapshot(rule, severity, message)
 }

@@ -29,6 +29,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "_memory_base",
     "_event_changes",
     "_sized_allocations",
+    "_implied_events",
     "_rounding_excess",
     "_residuals",
     "_memory_slices",

@@ -1,10 +1,11 @@
 //! The fast way through entries and the opcode loop mean the same. `support::rows::read` runs both on every test file; here
 //! the files are made up, and the fast way has to take what it is for.
 
+use npusnap::snapshot::Options;
 use proptest::prelude::*;
 
 use crate::support::pickler::{Py, cpp, cpython, cpython_with_frames, int, list, text, tuple};
-use crate::support::rows::read;
+use crate::support::rows::{pickle_error, read, read_with};
 use crate::support::snapshots::{BASE, TIME, event, npu_event, segment, snapshot, stack};
 
 #[test]
@@ -61,6 +62,39 @@ fn an_event_that_goes_on_after_it_was_read_is_refused_alike() {
         let error = read(&snapshot_of(&[entry(0), entry(1), more(tail)].concat())).unwrap_err();
         assert!(error.hint().unwrap().contains("no PyTorch writes this"), "{error:?}");
     }
+}
+
+#[test]
+fn a_reference_to_an_event_that_was_read_is_refused_alike() {
+    let entry = [b"}q\x00(", items().as_slice(), b"u"].concat();
+    // Behind the event MEMOIZE stores it a second time, and an integer is given items, the first of them the event.
+    let bytes = snapshot_of(&[entry.as_slice(), b"\x94J\xff\xff\xff\xff(h\x00K\x01u"].concat());
+    let at = bytes.windows(2).rposition(|window| window == b"h\x00").unwrap();
+    let found = pickle_error(&bytes);
+    assert_eq!(found.offset, u64::try_from(at).unwrap());
+    assert_eq!(found.kind.to_string(), "reference to memo entry 0, whose content was already handed on");
+    let salvaged = |plain_loop| {
+        let options = Options { plain_loop, salvage: true, ..Options::default() };
+        read_with(&bytes, &options).unwrap().listing()
+    };
+    assert_eq!(salvaged(false), salvaged(true));
+}
+
+#[test]
+fn an_event_that_stands_in_its_list_twice_is_read_twice_however_many_were_read_before() {
+    let entry = |index: u8| [b"}q", [index].as_slice(), b"(", &items(), b"u"].concat();
+    for again in [&b"h\x00"[..], b"h\x01"] {
+        let summary = read(&snapshot_of(&[entry(0).as_slice(), &entry(1), again].concat())).unwrap().summary;
+        assert_eq!(summary.events, 3);
+    }
+}
+
+#[test]
+fn a_list_that_is_stored_twice_is_found_under_both_numbers() {
+    let entry = |frames: &[u8]| [b"}(", items().as_slice(), &word("frames"), frames, b"u"].concat();
+    let entries = [entry(b"]q\x00q\x01"), entry(b"h\x00"), entry(b"h\x01")].concat();
+    let rows = read(&snapshot_of(&entries)).unwrap();
+    assert_eq!((rows.summary.events, rows.ints("traces", "stack_id")), (3, vec![None; 3]));
 }
 
 /// What an event has under a key; now and then something odd.
