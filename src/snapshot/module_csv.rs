@@ -180,7 +180,8 @@ fn number(field: &[u8], unit: i64) -> Option<i64> {
     for digit in fraction {
         (scale, part) = (scale * 10, part * 10 + i128::from(digit - b'0'));
     }
-    let bytes = (i128::from(whole) * scale + part) * i128::from(unit);
+    // At most 31 digits before the unit, which has up to 10: more than the type has.
+    let bytes = (i128::from(whole) * scale + part).checked_mul(i128::from(unit))?;
     i64::try_from((bytes + scale / 2) / scale).ok()
 }
 
@@ -249,15 +250,18 @@ mod tests {
     fn what_is_no_row_is_counted_and_the_others_stay() {
         let usages = of_device(
             "moduleName,curMemSize(MB),memPeakSize(MB)\nHCCL\n,1,1\nA,x,1\nB,1e3,1\nC,1,\nD,.,1\nE,9223372036854775807,1\n\
+             F,9223372036854775807.999999999999999,1\n\
              \"un\"\"quoted, name\",1,2\nRUNTIME,1.5,2,more\n",
         );
-        assert_eq!(usages.unreadable, 6);
+        assert_eq!(usages.unreadable, 8);
         let names: Vec<&str> = usages.rows.keys().map(|(_, name)| name.as_str()).collect();
         assert_eq!(names, ["RUNTIME", "un\"quoted, name"]);
     }
 
     #[test]
     fn other_columns_binary_and_nothing_are_no_usages() {
+        let large = b"component,total reserved(GB),device\nHCCL,9223372036854775807.999999999999,0\n";
+        assert_eq!(parse(large.as_slice(), None).unreadable, 1);
         for text in [
             b"".as_slice(),
             b"\n\n",
