@@ -63,7 +63,8 @@ impl<'a> Marked<'a> {
     pub(super) fn beside(snapshot: &Path, sink: &'a mut dyn RowSink) -> Result<Self> {
         let path = beside(snapshot);
         let (allocs, devices) = (HashMap::new(), HashMap::new());
-        let Ok(file) = File::open(&path) else {
+        // Whoever opens a pipe waits for somebody to write to it.
+        let Some(file) = path.is_file().then(|| File::open(&path).ok()).flatten() else {
             return Ok(Self { sink, marks: Vec::new(), unreadable: 0, allocs, devices });
         };
         let (mut marks, mut unreadable) = (Vec::new(), 0);

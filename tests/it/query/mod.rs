@@ -95,6 +95,14 @@ fn hidden(dir: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
+fn a_name_that_would_be_a_pattern_is_a_name() {
+    let (place, dir) = store(ROWS);
+    let odd = place.path().join("a[1]*?#%20 {b}.npusnap");
+    fs::rename(&dir, &odd).unwrap();
+    assert_eq!(done(sql(&odd, &["SELECT COUNT(*) AS n FROM traces", "--format", "csv"])), "n\n3\n");
+}
+
+#[test]
 fn macros_answer_over_parquet() {
     let (_place, dir) = store(ROWS);
     let query = "SELECT o.device_index, o.reserved, o.fragmentation_ratio, t.stack_id
