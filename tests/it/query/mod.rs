@@ -2,6 +2,7 @@
 
 mod errors;
 mod formats;
+mod integers;
 mod limits;
 mod sums;
 
