@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let script = echarts()?;
     fs::write(out.join("echarts.min.js.sha256"), base64(&Sha256::digest(script.as_bytes())))?;
     fs::write(out.join("echarts.min.js"), script)?;
-    for name in ["page.js", "charts.js", "report.js", "report.css"] {
+    for name in ["page.js", "calls.js", "charts.js", "report.js", "report.css"] {
         let path = Path::new("reports").join(name);
         tell(&format!("rerun-if-changed={}", path.display()))?;
         let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -1,142 +1,20 @@
 "use strict";
-// Charts: options become pictures. An option holds, beside plain values, objects that only the page can resolve:
-// $words in both languages, $color of the theme, $call one of the functions below, which gets the chart first.
+// Charts: options become pictures, which follow language, theme and width, and answer to pointer and keyboard.
 const Charts = (() => {
-  const { data, language, word, style, isNothing, bytes, tick, count, percent, duration, clock, tip, stackLabel } = Page;
+  const { data, word, isNothing, bytes, tick, count, duration } = Page;
+  const { resolve } = Calls;
   const charts = new Map(data.charts.map((chart) => [chart.id, chart]));
-  const share = (value, chart) => percent(value / (chart.extra.total || 1));
 
-  // ---- tooltips
-  const tips = {
-    tipTimeline: (chart) => (points) => {
-      const lines = points.filter((point) => point.seriesType === "line");
-      const marks = points.filter((point) => point.seriesType === "scatter");
-      const row = lines[0]?.value;
-      if (!row) return null;
-      const rows = lines.map((point) => [point.seriesName, bytes(point.value[point.encode.y[0]]), point.color]);
-      if (!isNothing(row[1])) rows.push([word("time"), duration(row[1])]);
-      const notes = marks.map((point) => `${point.seriesName} ${resolve(point.data.detail, chart)}`);
-      const when = chart.extra.start && !isNothing(row[1]) ? clock(chart.extra.start + row[1]) : null;
-      return tip(`${word("event")} ${count(row[0])}`, rows, ...notes, when);
-    },
-    tipDevices: () => (points) => {
-      const text = (point) => (point.seriesType === "scatter" ? percent(point.value) : bytes(point.value));
-      const known = points.filter((point) => !isNothing(point.value));
-      return tip(points[0].name, known.map((point) => [point.seriesName, text(point), point.color]));
-    },
-    tipExpansion: () => (point) => {
-      if (point.seriesType === "line") return null;
-      const [index, size, segments, net, stack, time] = point.value;
-      return tip(`${word("event")} ${count(index)}`, [
-        [point.seriesName, bytes(size), point.color],
-        [word("netsegments"), count(segments)],
-        [word("netsize"), bytes(net)],
-        [word("time"), time ? clock(time) : null],
-      ], stackLabel(stack));
-    },
-    tipSpan: (chart) => (point) => {
-      const [row, offset, size, blocks, stack] = point.value;
-      const segment = chart.extra.rows[row];
-      return tip(`${point.seriesName} · ${bytes(size)}`, [
-        [word("blocks"), count(blocks)],
-        [word("offset"), bytes(offset)],
-        [word("segment"), `#${segment.id} · ${segment.type}`],
-        [word("address"), segment.address],
-        [word("allocated"), `${bytes(segment.allocated)} / ${bytes(segment.size)}`],
-        [word("stream"), segment.stream],
-      ], stack === null ? null : stackLabel(stack));
-    },
-    tipStack: (chart) => (bar) => tip(bar.name, [
-      [word("size"), bytes(bar.data.bytes), bar.color],
-      [word("share"), share(bar.data.bytes, chart)],
-      [word("requested"), isNothing(bar.data.requested) ? null : bytes(bar.data.requested)],
-      [word("blocks"), bar.data.count ? count(bar.data.count) : null],
-    ]),
-    tipFlame: (chart) => (frame) => {
-      const [, , , size] = frame.value;
-      return tip(frame.name || word("all"), [[word("size"), bytes(size)], [word("share"), share(size, chart)]]);
-    },
-    tipEvent: () => (bar) => tip(`${word("event")} ${count(bar.data.index)}`, [
-      [bar.data.action, bytes(Math.abs(bar.value)), bar.color],
-      [word("address"), bar.data.address],
-      [word("time"), bar.data.time ? clock(bar.data.time) : null],
-    ], stackLabel(bar.data.stack)),
-    tipOverlay: (chart) => (points) => {
-      const [at, a, b] = points[0].value;
-      const difference = isNothing(a) || isNothing(b) ? null : bytes(a - b);
-      return tip(`${percent(at / chart.extra.points)} ${word("progress")}`, [["A", bytes(a), points[0].seriesName.startsWith("A") ? points[0].color : null], ["B", bytes(b)], [word("difference"), difference]]);
-    },
-  };
-
-  // ---- shapes
-  const emphasis = () => ({ style: { stroke: style("text"), lineWidth: 1.5 } });
-  const shapes = {
-    drawSpan: (chart) => (params, api) => {
-      const row = api.value(0);
-      const whole = chart.second ? 1 : chart.extra.rows[row].size;
-      const [left, middle] = api.coord([api.value(1) / whole, row]);
-      const [right] = api.coord([(api.value(1) + api.value(2)) / whole, row]);
-      const height = Math.max(4, api.size([0, 1])[1] * 0.66);
-      // Neighbours show a gap where there is room for one.
-      const width = Math.max(0.6, right - left - (right - left > 3 ? 0.6 : 0));
-      const shape = echarts.graphic.clipRectByRect({ x: left, y: middle - height / 2, width, height }, params.coordSys);
-      const isWasted = chart.extra.rows[row].low && params.seriesIndex === 2;
-      return shape && { type: "rect", shape, style: { fill: isWasted ? style("low") : api.visual("color") }, emphasis: emphasis() };
-    },
-    drawFrame: (chart) => (params, api) => {
-      const [left, top] = api.coord([api.value(1), api.value(0)]);
-      const [right, bottom] = api.coord([api.value(2), api.value(0) + 1]);
-      const whole = { x: left, y: top, width: right - left - 1, height: bottom - top - 1 };
-      const shape = echarts.graphic.clipRectByRect(whole, params.coordSys);
-      if (!shape) return null;
-      const name = chart.option.series[0].data[params.dataIndex].name;
-      const text = name || `${word("all")} · ${bytes(chart.extra.total)}`;
-      return {
-        type: "rect",
-        shape: { ...shape, r: 2 },
-        style: { fill: name ? flameColor(name) : style("free") },
-        emphasis: emphasis(),
-        textContent: {
-          style: {
-            text: shape.width > 34 ? text : "", fill: name ? "#2a1d0c" : style("text"), width: shape.width - 10,
-            overflow: "truncate", fontFamily: style("sans"), fontSize: 12,
-          },
-        },
-        textConfig: { position: "insideLeft", inside: true },
-      };
-    },
-  };
-  // The same function has the same warm colour wherever it is.
-  function flameColor(name) {
-    let hash = 0;
-    for (const letter of name.split(" (")[0]) hash = (hash * 31 + letter.codePointAt(0)) % 997;
-    return `hsl(${20 + (hash % 26)}, ${70 + (hash % 16)}%, ${74 + (hash % 9)}%)`;
+  // Columns of differences become rows of numbers.
+  function unpacked(columns) {
+    const whole = columns.map((column) => {
+      let sum = 0;
+      return column?.[1].map((step) => (step === null ? null : (sum += step) * column[0]));
+    });
+    return whole[0].map((_, place) => whole.map((column) => column?.[place] ?? null));
   }
-
-  const calls = {
-    ...tips,
-    ...shapes,
-    font: () => style("sans"),
-    mono: () => style("mono"),
-    bytes: () => tick,
-    bytesAbs: () => (value) => tick(Math.abs(value)),
-    count: () => count,
-    progress: (chart) => (point) => `${Math.round((point / chart.extra.points) * 1000) / 10} %`,
-    percent: () => (value) => `${Math.round(value * 1000) / 10} %`,
-    bubble: () => (value) => Math.max(6, Math.min(26, 2.4 * Math.log2(value[1] / 262144 + 1))),
-    peakLabel: () => (point) => `${point.seriesName} ${bytes(point.data.value)}`,
-    trigger: () => (bar) => (isNothing(bar.value) ? "" : bytes(Math.abs(bar.value))),
-    barShare: (chart) => ({ data }) => `${bytes(data.bytes)} · ${share(data.bytes, chart)}`,
-    segmentColor: (chart) => (_, row) => style(chart.extra.rows[row]?.low ? "critical" : "text"),
-  };
-
-  function resolve(value, chart) {
-    if (value === null || typeof value !== "object") return value;
-    if (Array.isArray(value)) return typeof value[0] === "number" ? value : value.map((item) => resolve(item, chart));
-    if ("$words" in value) return value.$words[language()];
-    if ("$color" in value) return style(value.$color);
-    if ("$call" in value) return calls[value.$call](chart);
-    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, resolve(item, chart)]));
+  for (const chart of charts.values()) {
+    if (chart.extra.levels?.[0]) chart.option.dataset = { source: unpacked(chart.extra.levels), sourceHeader: false };
   }
 
   // ---- drawing
@@ -167,17 +45,34 @@ const Charts = (() => {
   // A narrow screen has no room for tools, and less for names.
   function fit(chart, option) {
     const [axis] = [option.yAxis].flat();
+    const isNarrow = chart.width < 560;
     if (axis.type === "category") axis.axisLabel.width = Math.round(Math.min(axis.axisLabel.width, chart.width * 0.36));
-    if (chart.width < 560) {
-      option.toolbox.show = false;
-      option.legend.right = 0;
-      if (chart.kind === "stacks") {
-        option.grid.right = 72;
-        option.xAxis.interval *= 2;
-        option.series[0].label.formatter = ({ data: bar }) => bytes(bar.bytes);
-      }
-    }
+    // Merging keeps what is not said again, so both widths say the same things.
+    option.toolbox.show = !isNarrow;
+    option.legend.right = isNarrow ? 0 : 110;
+    if (isNarrow) narrow[chart.kind]?.(chart, option, axis);
   }
+  const narrow = {
+    // A name stands above its bar.
+    stacks: (chart, option, axis) => {
+      Object.assign(axis.axisLabel, {
+        inside: true, margin: 0, width: chart.width - 16, align: "left", verticalAlign: "bottom", padding: [0, 0, 7, 0],
+      });
+      axis.z = 5;
+      Object.assign(option.grid, { left: 2, right: 84 });
+      // Every bar has its number beside it.
+      option.xAxis.axisLabel.show = false;
+      option.xAxis.splitLine = { show: false };
+      Object.assign(option.series[0], { barMaxWidth: 9 });
+      option.series[0].label.formatter = ({ data: bar }) => bytes(bar.bytes);
+    },
+    // What happened is more than its number, which the tooltip has.
+    oom: (chart, option, axis) => {
+      axis.data = axis.data.map((name) => name.split(" · ").at(-1));
+      axis.axisLabel.fontSize = 11;
+      option.xAxis.interval *= 2;
+    },
+  };
 
   // The height of a timeline follows what is in view: beside one high peak all else would be flat.
   function fitHeight(chart) {

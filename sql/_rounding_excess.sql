@@ -1,16 +1,19 @@
--- What the rule of _event_scale lacks: how much more than that an event changed the rounded counters.
+-- What the rule of _scale lacks: how much more than that an event changed the rounded counters.
 --
 -- One row per event of an allocation whose block is not as large as the rule says: blocks that were not split, or sizes
--- that only the final state tells. These are few, so that joining them to millions of events is cheap.
+-- that only the final state tells. These are few, so that joining them to millions of events is cheap. Events that the
+-- trace lacks changed nothing, wherever the replay takes them to have been.
 --
 -- @kept
 -- @column device_id    BIGINT  devices.id.
 -- @column trace_index  BIGINT  Position of the event in the device's history.
+-- @column stream       BIGINT  Stream of the allocation.
 -- @column allocated    BIGINT  Bytes to add to the change of allocated.
 -- @column active       BIGINT  Bytes to add to the change of active.
 WITH other_sizes AS (
   SELECT
     device_id,
+    stream,
     alloc_index,
     free_requested_index,
     free_completed_index,
@@ -28,6 +31,8 @@ kinds AS (
 events AS (
   SELECT
     o.device_id AS device_id,
+    o.stream AS stream,
+    k.kind AS kind,
     CASE k.kind
       WHEN 'alloc' THEN o.alloc_index
       WHEN 'free_requested' THEN o.free_requested_index
@@ -40,10 +45,16 @@ events AS (
   CROSS JOIN other_sizes AS o
 )
 SELECT
-  device_id,
-  trace_index,
-  SUM(allocated) AS allocated,
-  SUM(active) AS active
-FROM events
-WHERE trace_index IS NOT NULL
-GROUP BY device_id, trace_index
+  e.device_id AS device_id,
+  e.trace_index AS trace_index,
+  MAX(e.stream) AS stream,
+  SUM(e.allocated) AS allocated,
+  SUM(e.active) AS active
+FROM events AS e
+LEFT JOIN _implied_events AS i
+  ON i.device_id = e.device_id
+  AND i.trace_index = e.trace_index
+  AND i.kind = e.kind
+WHERE e.trace_index IS NOT NULL
+  AND i.device_id IS NULL
+GROUP BY e.device_id, e.trace_index

@@ -54,7 +54,7 @@ impl Outcome for All {
             });
             findings.extend(own);
         }
-        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        Finding::sort_worst_first(&mut findings);
         findings
     }
 

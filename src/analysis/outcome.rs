@@ -106,7 +106,7 @@ pub(super) fn bytes(value: i64) -> Quantity {
 
 /// A share of a whole; `None` where there is no whole.
 #[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "a share needs no more than 53 bits")]
-pub(super) fn share(part: i64, whole: i64) -> Option<f64> {
+pub fn share(part: i64, whole: i64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
@@ -148,6 +148,27 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// A judgement on one device.
+    pub(super) fn on_device(
+        device_index: i64,
+        rule: &'static str,
+        severity: Severity,
+        message: Text,
+        evidence: Vec<(&'static str, Quantity)>,
+    ) -> Self {
+        Self { rule, severity, subject: Subject::Device(device_index), message, evidence }
+    }
+
+    /// A judgement on the file as a whole that rests on no measure.
+    pub(super) fn on_snapshot(rule: &'static str, severity: Severity, message: Text) -> Self {
+        Self { rule, severity, subject: Subject::Snapshot, message, evidence: Vec::new() }
+    }
+
+    /// Puts the worst first and leaves equals in their order.
+    pub fn sort_worst_first(findings: &mut [Self]) {
+        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    }
+
     /// The finding as contract section 4 shapes it.
     #[must_use]
     pub fn json(&self, lang: Lang) -> Value {
@@ -212,17 +233,17 @@ pub struct TableFigure {
 
 impl Cell {
     /// A name that reads the same in both languages.
-    pub(super) fn name(name: impl Into<String>) -> Self {
+    pub fn name(name: impl Into<String>) -> Self {
         Self::Text(Text::same(name))
     }
 
     /// An event of a device, by its position.
-    pub(super) fn event(device_index: i64, trace_index: i64) -> Self {
+    pub fn event(device_index: i64, trace_index: i64) -> Self {
         Self::Link(Text::same(trace_index.to_string()), Target::Event { device_index, trace_index })
     }
 
     /// A call stack by a name for it; only the name where there is no stack.
-    pub(super) fn stack(name: Text, stack_id: Option<i64>) -> Self {
+    pub fn stack(name: Text, stack_id: Option<i64>) -> Self {
         match stack_id {
             Some(stack_id) => Self::Link(name, Target::Stack(stack_id)),
             None => Self::Text(name),
@@ -230,24 +251,24 @@ impl Cell {
     }
 
     /// Bytes, or `-` where they are not known.
-    pub(super) fn bytes(value: impl Into<Option<i64>>) -> Self {
+    pub fn bytes(value: impl Into<Option<i64>>) -> Self {
         Self::Quantity(Quantity::Bytes(value.into()))
     }
 
     /// How many.
-    pub(super) fn count(value: i64) -> Self {
+    pub fn count(value: i64) -> Self {
         Self::Quantity(Quantity::Count(value))
     }
 
     /// A share of one, or `-` where it is not defined.
-    pub(super) fn ratio(value: Option<f64>) -> Self {
+    pub fn ratio(value: Option<f64>) -> Self {
         Self::Quantity(Quantity::Ratio(value))
     }
 }
 
 impl TableFigure {
     /// A table with headings in English and Chinese.
-    pub(super) fn new(title: Text, headings: &[(&str, &str)], rows: Vec<Vec<Cell>>) -> Self {
+    pub fn new(title: Text, headings: &[(&str, &str)], rows: Vec<Vec<Cell>>) -> Self {
         let headings = headings.iter().map(|(en, zh)| Text::new(*en, *zh)).collect();
         Self { title, headings, rows }
     }
@@ -274,11 +295,11 @@ pub trait Outcome {
     fn findings(&self) -> Vec<Finding>;
     /// What to show.
     fn figures(&self) -> Vec<Figure>;
-    /// What only a report draws; it may take more queries.
+    /// What only a report draws, of the devices it has room for; it may take more queries.
     ///
     /// # Errors
     /// A relation failed or lacks a column.
-    fn charts(&self, _engine: &Engine) -> Result<Vec<ChartFigure>> {
+    fn charts(&self, _engine: &Engine, _wanted: &dyn Fn(i64) -> bool) -> Result<Vec<ChartFigure>> {
         Ok(Vec::new())
     }
 }

@@ -4,9 +4,8 @@ use serde_json::{Value, json};
 
 use super::chart::{self, ChartFigure};
 use super::language::{Lang, Text};
-use super::outcome::{
-    Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure, bytes, share,
-};
+use super::outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, TableFigure, bytes, share};
+use super::outside::{self, Components, OutsidePool};
 use super::thresholds::{Thresholds, judge};
 use super::{Analysis, Scope};
 use crate::engine::{Engine, row};
@@ -36,6 +35,8 @@ row! {
         fragmentation_ratio: Option<f64>,
         /// Bytes in segments without an active block: cached, and free to go back to the driver.
         unused_segment_bytes: i64,
+        /// Bytes free inside segments of the default pool that are in use: what fragmentation costs.
+        hole_bytes: i64,
         /// Segments of the caching allocator.
         segment_count: i64,
         /// Blocks of the caching allocator.
@@ -71,14 +72,15 @@ impl Analysis for Overview {
     }
 
     fn relations(&self) -> &'static [&'static str] {
-        &["device_overview"]
+        &["device_overview", "memory_outside_pool"]
     }
 
     fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope<'_>) -> Result<Box<dyn Outcome>> {
         let devices: Vec<DeviceOverview> = scope.rows(engine)?;
         // Pinned host memory is a domain of its own: it stands beside the devices, never among them.
         let (host, devices) = devices.into_iter().partition(|device| device.device_index < 0);
-        Ok(Box::new(OverviewOutcome { devices, host, thresholds: thresholds.clone() }))
+        let outside = scope.rows(engine)?;
+        Ok(Box::new(OverviewOutcome { devices, host, outside, thresholds: thresholds.clone() }))
     }
 }
 
@@ -87,13 +89,28 @@ impl Analysis for Overview {
 struct OverviewOutcome {
     devices: Vec<DeviceOverview>,
     host: Vec<DeviceOverview>,
+    outside: Vec<OutsidePool>,
     thresholds: Thresholds,
+}
+
+impl OverviewOutcome {
+    fn outside(&self, device: &DeviceOverview) -> Components {
+        Components::of(device.device_index, &self.outside)
+    }
+
+    fn device_json(&self, device: &DeviceOverview) -> Value {
+        let mut value = device.json();
+        if let (Some(object), Some(outside)) = (value.as_object_mut(), self.outside(device).json()) {
+            object.insert("outside_pool".to_owned(), outside);
+        }
+        value
+    }
 }
 
 impl Outcome for OverviewOutcome {
     fn json(&self, _lang: Lang) -> Value {
         json!({
-            "devices": self.devices.iter().map(DeviceOverview::json).collect::<Vec<_>>(),
+            "devices": self.devices.iter().map(|device| self.device_json(device)).collect::<Vec<_>>(),
             "host": self.host.iter().map(DeviceOverview::json).collect::<Vec<_>>(),
         })
     }
@@ -102,9 +119,9 @@ impl Outcome for OverviewOutcome {
         if self.devices.is_empty() {
             return vec![nothing_here()];
         }
-        let mut findings: Vec<Finding> =
-            self.devices.iter().flat_map(|device| device.findings(&self.thresholds)).collect();
-        findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+        let of_device = |device: &DeviceOverview| device.findings(&self.thresholds, &self.outside(device));
+        let mut findings: Vec<Finding> = self.devices.iter().flat_map(of_device).collect();
+        Finding::sort_worst_first(&mut findings);
         findings
     }
 
@@ -121,15 +138,16 @@ impl Outcome for OverviewOutcome {
         if !self.devices.is_empty() {
             figures.push(Figure::Table(blocks(&self.devices)));
         }
+        figures.extend(outside::table(&self.outside).map(Figure::Table));
         figures
     }
 
-    fn charts(&self, engine: &Engine) -> Result<Vec<ChartFigure>> {
+    fn charts(&self, engine: &Engine, wanted: &dyn Fn(i64) -> bool) -> Result<Vec<ChartFigure>> {
         let mut charts = Vec::new();
         if self.devices.len() > 1 {
             charts.push(chart::devices(&self.devices));
         }
-        for device in &self.devices {
+        for device in self.devices.iter().filter(|device| wanted(device.device_index)) {
             charts.extend(chart::expansion(engine, device.device_index)?);
             charts.extend(chart::attribution(engine, device)?);
         }
@@ -173,16 +191,11 @@ impl DeviceOverview {
         })
     }
 
-    /// Free bytes inside segments that are in use: what fragmentation costs. Whole unused segments are cache.
-    fn split_free_bytes(&self) -> i64 {
-        self.reserved - self.active - self.unused_segment_bytes
-    }
-
     fn share_of_reserved(&self, bytes: i64) -> Option<f64> {
         share(bytes, self.reserved)
     }
 
-    fn findings(&self, thresholds: &Thresholds) -> Vec<Finding> {
+    fn findings(&self, thresholds: &Thresholds, outside: &Components) -> Vec<Finding> {
         let findings: Vec<Finding> = [
             self.oom_finding(),
             self.fragment_finding(thresholds),
@@ -190,6 +203,7 @@ impl DeviceOverview {
             self.segments_finding(thresholds),
             self.empty_finding(),
             self.workspace_finding(),
+            self.outside_finding(outside),
             self.history_finding(),
         ]
         .into_iter()
@@ -198,7 +212,8 @@ impl DeviceOverview {
         if findings.iter().any(|finding| finding.severity > Severity::Info) || self.active == 0 {
             return findings;
         }
-        let mut all = vec![self.finding(
+        let mut all = vec![Finding::on_device(
+            self.device_index,
             "overview/healthy",
             Severity::Ok,
             Text::new(
@@ -219,21 +234,12 @@ impl DeviceOverview {
         all
     }
 
-    fn finding(
-        &self,
-        rule: &'static str,
-        severity: Severity,
-        message: Text,
-        evidence: Vec<(&'static str, Quantity)>,
-    ) -> Finding {
-        Finding { rule, severity, subject: Subject::Device(self.device_index), message, evidence }
-    }
-
     fn oom_finding(&self) -> Option<Finding> {
         (self.oom_count > 0).then(|| {
             let count = quantity::count(self.oom_count);
             let events = quantity::counted(self.oom_count, "out-of-memory event", "out-of-memory events");
-            self.finding(
+            Finding::on_device(
+                self.device_index,
                 "overview/oom",
                 Severity::Critical,
                 Text::new(
@@ -246,30 +252,31 @@ impl DeviceOverview {
     }
 
     fn fragment_finding(&self, thresholds: &Thresholds) -> Option<Finding> {
-        let ratio = self.share_of_reserved(self.split_free_bytes());
+        let ratio = self.share_of_reserved(self.hole_bytes);
         // An empty pool is all cache: nothing is split, so nothing is fragmented.
         let severity = judge(
             ratio.filter(|_| self.active > 0),
             thresholds.fragment_warning,
             thresholds.fragment_critical,
         )?;
-        Some(self.finding(
+        Some(Finding::on_device(
+            self.device_index,
             "fragment/unallocated",
             severity,
             Text::new(
                 format!(
                     "{} ({}) of the reserved memory is free inside segments that are in use",
-                    quantity::bytes(self.split_free_bytes()),
+                    quantity::bytes(self.hole_bytes),
                     quantity::ratio(ratio)
                 ),
                 format!(
                     "预留内存中有 {}（{}）空闲在仍被占用的 segment 内",
-                    quantity::bytes(self.split_free_bytes()),
+                    quantity::bytes(self.hole_bytes),
                     quantity::ratio(ratio)
                 ),
             ),
             vec![
-                ("free_in_used_segments", bytes(self.split_free_bytes())),
+                ("free_in_used_segments", bytes(self.hole_bytes)),
                 ("free_in_used_segments_ratio", Quantity::Ratio(ratio)),
                 ("fragmentation_ratio", Quantity::Ratio(self.fragmentation_ratio)),
                 ("unused_segment_bytes", bytes(self.unused_segment_bytes)),
@@ -280,8 +287,9 @@ impl DeviceOverview {
     fn pending_finding(&self, thresholds: &Thresholds) -> Option<Finding> {
         let pending = self.active_pending_free_bytes;
         let ratio = share(pending, self.reserved - self.allocated).filter(|_| pending > 0)?;
-        (ratio >= thresholds.pending_warning).then(|| {
-            self.finding(
+        (ratio > thresholds.pending_warning).then(|| {
+            Finding::on_device(
+self.device_index,
                 "fragment/pending_free",
                 Severity::Warning,
                 Text::new(
@@ -301,7 +309,8 @@ impl DeviceOverview {
         let count = self.segment_count as f64;
         let severity = judge(Some(count), thresholds.segments_warning, thresholds.segments_critical)?;
         let count = quantity::count(self.segment_count);
-        Some(self.finding(
+        Some(Finding::on_device(
+            self.device_index,
             "overview/segments",
             severity,
             Text::new(
@@ -315,7 +324,8 @@ impl DeviceOverview {
     fn empty_finding(&self) -> Option<Finding> {
         (self.reserved > 0 && self.active == 0).then(|| {
             let reserved = quantity::bytes(self.reserved);
-            self.finding(
+            Finding::on_device(
+                self.device_index,
                 "overview/empty_pool",
                 Severity::Info,
                 Text::new(
@@ -330,7 +340,8 @@ impl DeviceOverview {
     fn workspace_finding(&self) -> Option<Finding> {
         (self.workspace_bytes > 0).then(|| {
             let size = quantity::bytes(self.workspace_bytes);
-            self.finding(
+            Finding::on_device(
+                self.device_index,
                 "overview/workspace",
                 Severity::Info,
                 Text::new(
@@ -342,9 +353,25 @@ impl DeviceOverview {
         })
     }
 
+    fn outside_finding(&self, outside: &Components) -> Option<Finding> {
+        let held = outside.bytes().filter(|held| *held > 0)?;
+        let (size, named) = (quantity::bytes(held), outside.named());
+        Some(Finding::on_device(
+            self.device_index,
+            "overview/outside_pool",
+            Severity::Info,
+            Text::new(
+                format!("{size} outside the pool by the driver's account: {}", named.get(Lang::En)),
+                format!("按驱动统计，内存池之外另占用 {size}：{}", named.get(Lang::Zh)),
+            ),
+            vec![("outside_pool_bytes", bytes(held))],
+        ))
+    }
+
     fn history_finding(&self) -> Option<Finding> {
         (self.trace_count == 0).then(|| {
-            self.finding(
+            Finding::on_device(
+                self.device_index,
                 "overview/no_history",
                 Severity::Info,
                 Text::new(
@@ -358,16 +385,14 @@ impl DeviceOverview {
 }
 
 fn nothing_here() -> Finding {
-    Finding {
-        rule: "overview/no_devices",
-        severity: Severity::Info,
-        subject: Subject::Snapshot,
-        message: Text::new(
+    Finding::on_snapshot(
+        "overview/no_devices",
+        Severity::Info,
+        Text::new(
             "no segments and no events: the caching allocator held nothing when this was dumped",
             "没有 segment，也没有事件：转储时缓存分配器不持有任何内存",
         ),
-        evidence: Vec::new(),
-    }
+    )
 }
 
 fn counters(title: Text, devices: &[DeviceOverview]) -> TableFigure {
@@ -386,24 +411,20 @@ fn counters(title: Text, devices: &[DeviceOverview]) -> TableFigure {
     ];
     let row = |device: &DeviceOverview| {
         vec![
-            Cell::Text(Text::same(device.device_index.to_string())),
-            Cell::Text(Text::same(device.device_type.clone())),
-            Cell::Quantity(bytes(device.reserved)),
-            Cell::Quantity(bytes(device.allocated)),
-            Cell::Quantity(bytes(device.active)),
-            Cell::Quantity(Quantity::Bytes(device.requested)),
-            Cell::Quantity(Quantity::Ratio(device.fragmentation_ratio)),
-            Cell::Quantity(Quantity::Count(device.segment_count)),
-            Cell::Quantity(Quantity::Count(device.block_count)),
-            Cell::Quantity(Quantity::Count(device.trace_count)),
-            Cell::Quantity(bytes(device.workspace_bytes)),
+            Cell::name(device.device_index.to_string()),
+            Cell::name(device.device_type.clone()),
+            Cell::bytes(device.reserved),
+            Cell::bytes(device.allocated),
+            Cell::bytes(device.active),
+            Cell::bytes(device.requested),
+            Cell::ratio(device.fragmentation_ratio),
+            Cell::count(device.segment_count),
+            Cell::count(device.block_count),
+            Cell::count(device.trace_count),
+            Cell::bytes(device.workspace_bytes),
         ]
     };
-    TableFigure {
-        title,
-        headings: headings.into_iter().map(|(en, zh)| Text::new(en, zh)).collect(),
-        rows: devices.iter().map(row).collect(),
-    }
+    TableFigure::new(title, &headings, devices.iter().map(row).collect())
 }
 
 fn blocks(devices: &[DeviceOverview]) -> TableFigure {
@@ -417,17 +438,13 @@ fn blocks(devices: &[DeviceOverview]) -> TableFigure {
         ]
         .map(|(state, count, size)| {
             vec![
-                Cell::Text(Text::same(device.device_index.to_string())),
-                Cell::Text(Text::same(state)),
-                Cell::Quantity(Quantity::Count(count)),
-                Cell::Quantity(bytes(size)),
-                Cell::Quantity(Quantity::Ratio(device.share_of_reserved(size))),
+                Cell::name(device.device_index.to_string()),
+                Cell::name(state),
+                Cell::count(count),
+                Cell::bytes(size),
+                Cell::ratio(device.share_of_reserved(size)),
             ]
         })
     });
-    TableFigure {
-        title: Text::new("Blocks by state", "按状态统计的内存块"),
-        headings: headings.into_iter().map(|(en, zh)| Text::new(en, zh)).collect(),
-        rows: rows.collect(),
-    }
+    TableFigure::new(Text::new("Blocks by state", "按状态统计的内存块"), &headings, rows.collect())
 }

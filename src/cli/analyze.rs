@@ -60,7 +60,7 @@ pub(super) struct Args {
     pub(super) sections: Vec<String>,
     /// Write every chart of the mode as an SVG file into DIR.
     #[arg(long, value_name = "DIR")]
-    svg: Option<PathBuf>,
+    pub(super) svg: Option<PathBuf>,
     /// Leave out the folders that lead to files, and user names with them, in every format.
     #[arg(long)]
     redact: bool,
@@ -81,7 +81,7 @@ fn after_help() -> String {
          npusnap analyze snapshot.pickle --mode oom --lang zh\n  \
          npusnap analyze after.pickle --mode compare --ref before.pickle\n  \
          npusnap analyze snapshot.npusnap --mode all --format json --device 0\n  \
-         npusnap analyze snapshot.pickle --fail-on critical   # exit code 1 when something critical is found\n\n\
+         npusnap analyze snapshot.pickle --fail-on critical   # then the exit code is 1\n\n\
          Csv and arrow hold one table, the main relation of the mode as `npusnap sql` would give it:\n{}\n  \
          all: what was found, a row each",
         tables.join("\n")
@@ -120,6 +120,9 @@ enum FailOn {
 
 /// List the numbers that turn measures into judgements.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    npusnap thresholds\n  \
+    npusnap analyze snapshot.pickle --threshold fragment.warning=0.1 --fail-on critical")]
 pub(super) struct ThresholdsArgs {}
 
 fn modes() -> PossibleValuesParser {
@@ -258,7 +261,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     let scope = Scope { device: args.device, params: &args.params };
     let has_base = args.reference.is_some();
     scope.check(&engine, &mode.relations(has_base))?;
-    let redaction = if args.redact { Redaction::paths() } else { Redaction::none() };
+    let redaction = if args.redact { Redaction::learn(&engine, &sources)? } else { Redaction::none() };
     let lang = Lang::from(args.lang);
     let material = report::Material {
         args,
@@ -285,8 +288,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
         Format::Text | Format::Json => {
             let snapshot = SnapshotFacts::read(&engine)?;
             let notes = ImportNote::read(&engine)?;
-            let mut out = redaction.writer(&mut sink);
-            let written = if matches!(format, Format::Text) {
+            if matches!(format, Format::Text) {
                 let figures = outcome.figures();
                 let page = Page {
                     mode: mode.name(),
@@ -295,16 +297,16 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
                     findings: &findings,
                     figures: &figures,
                 };
-                write_page(&mut out, &page, lang)
+                let mut out = redaction.writer(&mut sink);
+                write_page(&mut out, &page, lang).and_then(|()| out.finish())
             } else {
                 let result = outcome.json(lang);
                 let snapshot = snapshot.as_ref();
                 let json = envelope(mode.name(), snapshot, &notes, &thresholds, &findings, &result, lang);
-                serde_json::to_writer_pretty(&mut out, &json)
+                serde_json::to_writer_pretty(&mut sink, &redaction.value(&json))
                     .map_err(std::io::Error::from)
-                    .and_then(|()| writeln!(out))
-            };
-            written.and_then(|()| out.finish())
+                    .and_then(|()| writeln!(sink))
+            }
         }
         Format::Csv | Format::Arrow | Format::Html => {
             let rows = table(mode, &engine, scope, &findings, lang)?;

@@ -11,8 +11,8 @@ use super::progress::Bar;
 use crate::engine;
 use crate::error::{Error, Result};
 use crate::quantity;
-use crate::snapshot::{self, EventRange, Filter, Options, STANDARD_INPUT};
-use crate::store::{self, Fanout, Foreign, Indexes, Ingested, Source, SqliteOptions, Targets};
+use crate::snapshot::{self, EventRange, Filter, Options, STANDARD_INPUT, Summary};
+use crate::store::{self, Foreign, Indexes, Source, SqliteOptions, Targets};
 
 /// Turn snapshots into Parquet and SQLite.
 ///
@@ -20,6 +20,12 @@ use crate::store::{self, Fanout, Foreign, Indexes, Ingested, Source, SqliteOptio
 /// has one line per thing written: path, kind and bytes.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    npusnap ingest snapshot.pickle          # makes snapshot.npusnap/ and snapshot.db beside it\n  \
+    npusnap ingest rank0.pickle rank1.pickle -o results --no-sqlite\n  \
+    npusnap ingest huge.pickle --events 0..20000 --min-size 1048576 -o part\n  \
+    npusnap ingest broken.pickle --salvage  # keeps what stands before the damage\n  \
+    npusnap ingest snapshot.pickle --dry-run")]
 pub(super) struct Args {
     /// Snapshots to read: pickle, JSON or HTML, also in gzip or zstd; `-` is standard input.
     #[arg(required = true, value_name = "SOURCE")]
@@ -166,14 +172,14 @@ impl Job {
             fs::create_dir_all(dir).map_err(Error::io(dir, "cannot create"))?;
         }
         let bar = Bar::new(&source, quiet);
-        let ingested = store::ingest(&source, &self.options, self.targets.clone(), &bar);
+        let summary = store::ingest(&source, &self.options, self.targets.clone(), &bar);
         drop(bar);
-        let ingested = ingested?;
+        let summary = summary?;
         self.list()?;
         if !quiet {
             let written: Vec<String> = self.written().map(|(path, _)| path.display().to_string()).collect();
             let written = format!(" -> {}", written.join(", "));
-            let _closed = self.summarise(&ingested, &written, &mut io::stderr().lock());
+            let _closed = self.summarise(&summary, &written, &mut io::stderr().lock());
         }
         Ok(())
     }
@@ -181,12 +187,11 @@ impl Job {
     /// Decodes the snapshot for nothing but its errors and counts.
     fn read(&self, source: &Path, quiet: bool) -> Result<()> {
         let bar = Bar::new(source, quiet);
-        let mut rows = Fanout::new(Vec::new());
-        let summary = snapshot::read(source, &self.options, &mut rows, &bar);
+        let summary = snapshot::check(source, &self.options, &bar);
         drop(bar);
-        let ingested = Ingested { summary: summary?, rows: rows.into_counts() };
+        let summary = summary?;
         if !quiet {
-            let _closed = self.summarise(&ingested, "", &mut io::stderr().lock());
+            let _closed = self.summarise(&summary, "", &mut io::stderr().lock());
         }
         Ok(())
     }
@@ -207,22 +212,18 @@ impl Job {
         stdout.flush().map_err(|source| Error::Output { source })
     }
 
-    fn summarise(&self, ingested: &Ingested, written: &str, out: &mut dyn io::Write) -> io::Result<()> {
-        let counts = [("traces", "event"), ("devices", "device"), ("call_stacks", "stack")];
-        let counts: Vec<String> = counts
-            .iter()
-            .map(|(table, noun)| counted(ingested.rows.get(table).copied().unwrap_or_default(), noun))
-            .collect();
+    fn summarise(&self, summary: &Summary, written: &str, out: &mut dyn io::Write) -> io::Result<()> {
+        let counts = [(summary.events, "event"), (summary.devices, "device"), (summary.stacks, "stack")];
+        let counts = counts.map(|(count, noun)| counted(count, noun));
         let name = self.source.file_name().unwrap_or_default();
         writeln!(out, "{}: {}{written}", name.display(), counts.join(", "))?;
-        if let Some(salvaged) = &ingested.summary.salvaged {
+        if let Some(salvaged) = &summary.salvaged {
             let rest = format!("byte {}: {}; the rest is lost", salvaged.offset, salvaged.reason);
             writeln!(out, "warning: {}: salvaged up to {rest}", name.display())?;
         }
-        let warnings = usize::try_from(ingested.summary.warnings).unwrap_or(usize::MAX);
-        if warnings > 0 {
+        if summary.warnings > 0 {
             let table = "table `import_stats` says what was lost or does not add up";
-            writeln!(out, "{}: {}; {table}", name.display(), counted(warnings, "warning"))?;
+            writeln!(out, "{}: {}; {table}", name.display(), counted(summary.warnings, "warning"))?;
         }
         Ok(())
     }
@@ -232,7 +233,7 @@ fn usage(what: &str, reason: &str) -> Error {
     Error::Usage { what: what.to_owned(), reason: reason.to_owned() }
 }
 
-fn counted(count: usize, noun: &str) -> String {
+fn counted(count: u64, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", quantity::count(i64::try_from(count).unwrap_or(i64::MAX)))
 }

@@ -12,7 +12,7 @@ use crate::analysis::{
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::output::{Redaction, Sink};
-use crate::report::{PARTS, Report, Section, picture};
+use crate::report::{PARTS, Report, Section, charted, picture};
 
 /// What the report is made from.
 pub(super) struct Material<'a> {
@@ -28,6 +28,7 @@ impl Material<'_> {
     /// Writes the page and the pictures that were asked for; gives back what was found.
     pub(super) fn write(&self, sections: &[Section], sink: &mut Sink) -> Result<Vec<Finding>> {
         let info = Info::read(self.engine)?;
+        let capture = info.can_be_better().then(|| info.advice());
         let snapshot = SnapshotFacts::read(self.engine)?;
         let lang = Lang::from(self.args.lang);
         let reference = self.args.reference.as_ref().map(|path| path.to_string_lossy());
@@ -37,7 +38,7 @@ impl Material<'_> {
             snapshot: snapshot.as_ref(),
             notes: &ImportNote::read(self.engine)?,
             gaps: &info.gaps(),
-            capture: &info.advice(),
+            capture: capture.as_ref(),
             thresholds: self.thresholds,
             devices: &DeviceOverview::read(self.engine, self.scope)?,
             sections,
@@ -57,17 +58,22 @@ impl Material<'_> {
             Mode::One(one) => one.name() == analysis.name(),
             Mode::All => has_base || !analysis.needs_base(),
         });
-        chosen.filter(|analysis| self.wants(analysis.name())).map(|analysis| self.section(analysis)).collect()
+        // Files of their own need no budget; a page has one.
+        let devices = DeviceOverview::read(self.engine, self.scope)?;
+        let charted = charted(&devices);
+        let wanted = |device: i64| self.args.svg.is_some() || charted.contains(&device);
+        let chosen = chosen.filter(|analysis| self.wants(analysis.name()));
+        chosen.map(|analysis| self.section(analysis, &wanted)).collect()
     }
 
     fn wants(&self, part: &str) -> bool {
         self.args.sections.is_empty() || self.args.sections.iter().any(|wanted| wanted == part)
     }
 
-    fn section(&self, analysis: &dyn Analysis) -> Result<Section> {
+    fn section(&self, analysis: &dyn Analysis, wanted: &dyn Fn(i64) -> bool) -> Result<Section> {
         let outcome = analysis.run(self.engine, self.thresholds, self.scope)?;
         let mut figures = outcome.figures();
-        let charts = outcome.charts(self.engine)?;
+        let charts = outcome.charts(self.engine, wanted)?;
         figures.extend(charts.into_iter().map(|chart| Figure::Chart(Box::new(chart))));
         Ok(Section { mode: analysis.name(), findings: outcome.findings(), figures })
     }

@@ -36,11 +36,11 @@ use self::events::Events;
 use self::notes::Notes;
 use self::rows::Rows;
 use self::rules::Rules;
+pub(crate) use self::rules::SMALL_SEGMENT;
 use self::state::FinalState;
 use crate::error::{Error, Result};
 use crate::schema::{
-    Block, ImportStat, ImportStatsBuilder, Names, ReplayChecksBuilder, Segment, Snapshot, Symbol, Table,
-    TraceEvent,
+    Block, ImportStat, ImportStatsBuilder, NoNames, ReplayChecksBuilder, Segment, Snapshot, Table, TraceEvent,
 };
 use crate::snapshot::{Options, RowSink, Summary};
 
@@ -55,15 +55,6 @@ pub struct Replay<'a> {
     left_out: BTreeMap<i64, i64>,
     /// The row of `snapshot`, which waits for what the replay finds out.
     snapshot: Option<RecordBatch>,
-}
-
-/// For tables without interned strings.
-struct NoNames;
-
-impl Names for NoNames {
-    fn name(&self, _symbol: Symbol) -> &'static str {
-        ""
-    }
 }
 
 impl RowSink for Replay<'_> {
@@ -152,7 +143,7 @@ impl<'a> Replay<'a> {
         }
         self.write_checks(&checks)?;
         self.write_notes(&mut notes)?;
-        self.write_snapshot(rules.padding)?;
+        self.write_snapshot(rules.rounding.padding)?;
         Ok(notes.warnings)
     }
 
@@ -217,8 +208,8 @@ impl<'a> Replay<'a> {
         self.sink.write(&ImportStat::TABLE, batch)
     }
 
-    /// Lets the row of `snapshot` go on, with what is known of the padding now.
-    fn write_snapshot(&mut self, padding: Option<i64>) -> Result<()> {
+    /// Lets the row of `snapshot` go on, with the padding that sizes were rounded with.
+    fn write_snapshot(&mut self, padding: i64) -> Result<()> {
         let Some(batch) = self.snapshot.take() else { return Ok(()) };
         let schema = batch.schema();
         let place = schema.index_of("block_padding").ok();

@@ -7,9 +7,11 @@ use super::Section;
 use super::downsample;
 
 /// Devices that have charts of their own, at most.
-pub(super) const DEVICES: usize = 16;
+pub(super) const DEVICES: usize = 8;
+/// Tables of a section, at most: with an out-of-memory event on each of many devices there would be hundreds.
+pub(super) const TABLES: usize = 32;
 /// Levels of all timelines of a page, and fewest of one.
-const LEVELS: usize = 24_000;
+const LEVELS: usize = 8000;
 const FEWEST_LEVELS: usize = 400;
 /// Spans of all segment layouts of a page, and the fewest cells that a segment is divided into.
 const SPANS: usize = 24_000;
@@ -17,8 +19,12 @@ const FEWEST_CELLS: usize = 60;
 /// Cells of a segment where there is room: about what a wide screen has columns.
 const CELLS: usize = 1000;
 /// Pool events of all charts of a page, and fewest of one.
-const POOL_EVENTS: usize = 8000;
-const FEWEST_POOL_EVENTS: usize = 250;
+const POOL_EVENTS: usize = 2000;
+const FEWEST_POOL_EVENTS: usize = 150;
+/// Frames of all flame graphs of a page, fewest and most of one.
+const FRAMES: usize = 1600;
+const FEWEST_FRAMES: usize = 60;
+const MOST_FRAMES: usize = 400;
 
 /// What one chart may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,22 +32,24 @@ pub(super) struct Budget {
     levels: usize,
     cells: usize,
     pool_events: usize,
+    frames: usize,
 }
 
 impl Budget {
     /// For a chart on its own.
     pub(super) const WHOLE: Self =
-        Self { levels: downsample::POINTS, cells: CELLS, pool_events: POOL_EVENTS };
+        Self { levels: downsample::POINTS, cells: CELLS, pool_events: POOL_EVENTS, frames: MOST_FRAMES };
 
     /// For every chart of a page.
     pub(super) fn of(sections: &[Section]) -> Self {
-        let (mut timelines, mut segments, mut expansions) = (0, 0, 0);
+        let (mut timelines, mut segments, mut expansions, mut flames) = (0, 0, 0, 0);
         for figure in sections.iter().flat_map(|section| &section.figures) {
             let Figure::Chart(figure) = figure else { continue };
             match &figure.chart {
                 Chart::Timeline(_) => timelines += 1,
                 Chart::Layout(layout) => segments += layout.segments.len(),
                 Chart::Expansion(_) => expansions += 1,
+                Chart::Flame(_) => flames += 1,
                 _ => {}
             }
         }
@@ -51,19 +59,19 @@ impl Budget {
             // A cell can have a span of each of three states.
             cells: share(SPANS / 3, segments).clamp(FEWEST_CELLS, CELLS),
             pool_events: share(POOL_EVENTS, expansions).max(FEWEST_POOL_EVENTS),
+            frames: share(FRAMES, flames).clamp(FEWEST_FRAMES, MOST_FRAMES),
         }
     }
 
     /// The chart within the budget; none where it is so already.
     pub(super) fn fit(self, chart: &Chart) -> Option<Chart> {
         match chart {
-            Chart::Timeline(timeline) if timeline.levels.len() > self.levels => {
-                Some(Chart::Timeline(downsample::timeline(timeline, self.levels)))
-            }
+            Chart::Timeline(timeline) => Some(Chart::Timeline(downsample::timeline(timeline, self.levels))),
             Chart::Layout(layout) => Some(Chart::Layout(downsample::layout(layout, self.cells))),
             Chart::Expansion(expansion) if expansion.events.len() > self.pool_events => {
                 Some(Chart::Expansion(downsample::expansion(expansion, self.pool_events)))
             }
+            Chart::Flame(flame) => Some(Chart::Flame(downsample::flame(flame, self.frames))),
             _ => None,
         }
     }
@@ -96,7 +104,7 @@ mod tests {
     #[test]
     fn many_devices_share_what_two_need_not() {
         assert_eq!(Budget::of(&[section(2)]).levels, 2000);
-        assert_eq!(Budget::of(&[section(16)]).levels, 1500);
+        assert_eq!(Budget::of(&[section(16)]).levels, 500);
         assert_eq!(Budget::of(&[section(100)]).levels, 400);
         assert_eq!(Budget::of(&[]).cells, 1000);
     }

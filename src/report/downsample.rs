@@ -5,20 +5,55 @@
 
 use std::collections::BTreeSet;
 
-use crate::analysis::chart::{Counter, Expansion, Layout, Level, SegmentRow, Span, Timeline};
+use crate::analysis::chart::{
+    Counter, Expansion, Flame, FlameNode, Layout, Level, Mark, MarkedEvent, SegmentRow, Span, Timeline,
+};
 
 /// Points of a timeline: about what a wide screen has columns.
 pub(super) const POINTS: usize = 2000;
 
 /// The timeline with about `most` levels.
 pub(super) fn timeline(timeline: &Timeline, most: usize) -> Timeline {
+    let marks = marks(&timeline.marks, most / 10);
     let keep = timeline
         .peaks
         .iter()
         .map(|peak| peak.trace_index)
-        .chain(timeline.marks.iter().map(|event| event.trace_index))
+        .chain(marks.iter().map(|event| event.trace_index))
         .collect();
-    Timeline { levels: levels(&timeline.levels, &keep, most), ..timeline.clone() }
+    Timeline { levels: levels(&timeline.levels, &keep, most), marks, ..timeline.clone() }
+}
+
+/// The marked events with about `most` of those that come by hundreds, one of each stretch: their neighbours would be drawn
+/// on the same pixels. Failures, snapshots and steps are all kept.
+fn marks(marks: &[MarkedEvent], most: usize) -> Vec<MarkedEvent> {
+    let growths = marks.iter().filter(|event| event.mark == Mark::Growth).count();
+    let width = growths.div_ceil(most.max(1)).max(1);
+    let mut seen = 0;
+    let mut kept = marks.to_vec();
+    kept.retain(|event| {
+        let place = seen;
+        seen += usize::from(event.mark == Mark::Growth);
+        event.mark != Mark::Growth || place % width == 0
+    });
+    kept
+}
+
+/// The flame graph with about `most` of its widest frames. A frame is no wider than its caller, so no caller is lost.
+pub(super) fn flame(flame: &Flame, most: usize) -> Flame {
+    fn widths(node: &FlameNode, all: &mut Vec<i64>) {
+        all.push(node.bytes);
+        node.children.iter().for_each(|child| widths(child, all));
+    }
+    fn wider(node: &FlameNode, least: i64) -> FlameNode {
+        let children = node.children.iter().filter(|child| child.bytes >= least);
+        FlameNode { children: children.map(|child| wider(child, least)).collect(), ..node.clone() }
+    }
+    let mut all = Vec::new();
+    widths(&flame.root, &mut all);
+    all.sort_unstable_by_key(|bytes| std::cmp::Reverse(*bytes));
+    let least = all.get(most).map_or(0, |bytes| bytes.saturating_add(1));
+    Flame { root: wider(&flame.root, least) }
 }
 
 /// About `most` of the levels; those at an index of `keep` are among them.

@@ -10,7 +10,7 @@ use super::registry::Registry;
 use super::strings::Strings;
 use super::svg::{self, Wording};
 use crate::analysis::chart::{Chart, ChartFigure, StackWords};
-use crate::analysis::{Cell, Lang, Quantity, Subject, TableFigure, Target, Text};
+use crate::analysis::{Cell, Lang, Subject, TableFigure, Target, Text, share};
 
 /// Rows of a table that stand in the page before it scrolls.
 const TALL_TABLE: usize = 14;
@@ -49,9 +49,9 @@ pub(super) fn table(html: &mut Html<'_>, table: &TableFigure, id: &str, registry
         for cell in row {
             match cell {
                 Cell::Quantity(quantity) => html.element("td", &[("class", "number")], &quantity.text()),
-                Cell::Text(text) => html.words("td", &[], text),
+                Cell::Text(text) => html.words("td", &[("class", width(text))], text),
                 Cell::Link(text, target) => {
-                    html.open("td", &[("class", if is_event(*target) { "number" } else { "name" })]);
+                    html.open("td", &[("class", if is_event(*target) { "number" } else { width(text) })]);
                     link(html, text, *target);
                     html.close("td");
                 }
@@ -69,6 +69,13 @@ pub(super) fn link(html: &mut Html<'_>, words: &Text, target: Target) {
     let (kind, identity) = target.parts();
     let attribute = if kind == "stack" { "data-stack" } else { "data-event" };
     html.words("button", &[("type", "button"), ("class", "link"), (attribute, &identity)], words);
+}
+
+/// Whether a cell stays in one line, as names do, or is to be read like prose.
+fn width(text: &Text) -> &'static str {
+    const LONGEST_NAME: usize = 56;
+    let is_long = |lang| text.get(lang).chars().count() > LONGEST_NAME;
+    if is_long(Lang::En) || is_long(Lang::Zh) { "prose" } else { "name" }
 }
 
 fn is_event(target: Target) -> bool {
@@ -175,10 +182,10 @@ fn rows(chart: &Chart, title: &Text) -> Option<TableFigure> {
     let row = |name: Cell, bytes: i64, requested: Option<i64>, count: Option<i64>| {
         vec![
             name,
-            Cell::Quantity(Quantity::Bytes(Some(bytes))),
-            Cell::Quantity(Quantity::Ratio(share(bytes, stacks.total))),
-            Cell::Quantity(Quantity::Bytes(requested)),
-            count.map_or_else(|| Cell::Text(Text::same("-")), |count| Cell::Quantity(Quantity::Count(count))),
+            Cell::bytes(bytes),
+            Cell::ratio(share(bytes, stacks.total)),
+            Cell::bytes(requested),
+            count.map_or_else(|| Cell::name("-"), Cell::count),
         ]
     };
     let mut rows: Vec<Vec<Cell>> = stacks
@@ -186,23 +193,13 @@ fn rows(chart: &Chart, title: &Text) -> Option<TableFigure> {
         .iter()
         .map(|bar| {
             let words = option::stack_label(bar, stacks);
-            let name = match bar.stack_id {
-                Some(stack_id) => Cell::Link(words, Target::Stack(stack_id)),
-                None => Cell::Text(words),
-            };
-            row(name, bar.bytes, bar.requested, Some(bar.block_count))
+            row(Cell::stack(words, bar.stack_id), bar.bytes, bar.requested, Some(bar.block_count))
         })
         .collect();
     if let Some((count, bytes)) = stacks.other {
         rows.push(row(Cell::Text(option::other_label(count)), bytes, None, None));
     }
-    let headings = headings.into_iter().map(|(en, zh)| Text::new(en, zh)).collect();
-    Some(TableFigure { title: title.clone(), headings, rows })
-}
-
-#[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "a share needs no more than 53 bits")]
-fn share(part: i64, whole: i64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
+    Some(TableFigure::new(title.clone(), &headings, rows))
 }
 
 /// The command that gives a table's or a chart's numbers again.

@@ -78,9 +78,22 @@ impl<'a> Html<'a> {
     fn prose(&mut self, text: &str) {
         for (place, piece) in text.split('`').enumerate() {
             if place % 2 == 1 {
-                self.element("code", &[], piece);
+                self.open("code", &[]);
+                self.breakable(piece);
+                self.close("code");
             } else {
                 self.text(piece);
+            }
+        }
+    }
+
+    /// Code, which may break behind what joins its words and not within one.
+    fn breakable(&mut self, code: &str) {
+        let code = &self.redaction.apply(code);
+        for piece in code.split_inclusive(['.', '(', ',', '=', ':', '/']) {
+            self.text(piece);
+            if piece.len() < code.len() {
+                self.text.push_str("<wbr>");
             }
         }
     }
@@ -128,7 +141,7 @@ fn is_hidden(symbol: char) -> bool {
 
 /// JSON as the content of a script element: nothing in it can end the element, whatever it holds.
 pub(super) fn island(value: &serde_json::Value, redaction: &Redaction) -> String {
-    let json = clean(value, redaction).to_string();
+    let json = clean(&redaction.value(value)).to_string();
     let mut text = String::with_capacity(json.len());
     for symbol in json.chars() {
         match symbol {
@@ -141,12 +154,15 @@ pub(super) fn island(value: &serde_json::Value, redaction: &Redaction) -> String
     text
 }
 
-fn clean(value: &serde_json::Value, redaction: &Redaction) -> serde_json::Value {
+/// The value with what would hide or reorder its neighbours spelled out.
+fn clean(value: &serde_json::Value) -> serde_json::Value {
     use serde_json::Value;
     match value {
-        Value::String(text) => Value::String(visible(&redaction.apply(text)).into_owned()),
-        Value::Array(items) => items.iter().map(|item| clean(item, redaction)).collect(),
-        Value::Object(map) => map.iter().map(|(key, item)| (key.clone(), clean(item, redaction))).collect(),
+        Value::String(text) => Value::String(visible(text).into_owned()),
+        Value::Array(items) => items.iter().map(clean).collect(),
+        Value::Object(map) => {
+            map.iter().map(|(key, item)| (visible(key).into_owned(), clean(item))).collect()
+        }
         other => other.clone(),
     }
 }

@@ -30,6 +30,8 @@ use html::{Html, island};
 use registry::Registry;
 use strings::Strings;
 
+pub use section::charted;
+
 /// A file of `reports/`.
 macro_rules! hand_written {
     ($name:literal) => {
@@ -48,9 +50,10 @@ const TEMPLATE: &str = hand_written!("template.html");
 const STYLE: (&str, &str) = (hand_written!("report.css"), built!("report.css.sha256"));
 const ECHARTS: &str = built!("echarts.min.js");
 /// Scripts in the order they run: mark of the template, text, hash.
-const SCRIPTS: [(&str, &str, &str); 4] = [
+const SCRIPTS: [(&str, &str, &str); 5] = [
     ("echarts", ECHARTS, built!("echarts.min.js.sha256")),
     ("page", hand_written!("page.js"), built!("page.js.sha256")),
+    ("calls", hand_written!("calls.js"), built!("calls.js.sha256")),
     ("charts", hand_written!("charts.js"), built!("charts.js.sha256")),
     ("report", hand_written!("report.js"), built!("report.js.sha256")),
 ];
@@ -79,8 +82,8 @@ pub struct Report<'a> {
     pub notes: &'a [ImportNote],
     /// What the snapshot lacks, and what that costs.
     pub gaps: &'a [Gap],
-    /// How to record a better snapshot, in one line.
-    pub capture: &'a Text,
+    /// How to record a better snapshot, in one line; none where no other would say more.
+    pub capture: Option<&'a Text>,
     /// The numbers that judge.
     pub thresholds: &'a Thresholds,
     /// Every device and its counters.

@@ -252,7 +252,7 @@ fn bar(html: &mut Html<'_>, device: &DeviceOverview, strings: &Strings) {
 }
 
 fn has_advice(report: &Report<'_>, strings: &Strings) -> bool {
-    report.shows("advice") && (!report.gaps.is_empty() || !advised(report, strings).is_empty())
+    report.shows("advice") && (report.capture.is_some() || !advised(report, strings).is_empty())
 }
 
 /// Advice for what was found, each once; never for what was not.
@@ -261,6 +261,7 @@ fn advised(report: &Report<'_>, strings: &Strings) -> Vec<(Text, Vec<Subject>)> 
     for (_, finding) in findings(report) {
         let Some(words) = strings.find(&format!("advice.{}", finding.rule)) else { continue };
         match advice.iter_mut().find(|(known, _)| *known == words) {
+            Some((_, subjects)) if subjects.contains(&finding.subject) => {}
             Some((_, subjects)) => subjects.push(finding.subject),
             None => advice.push((words, vec![finding.subject])),
         }
@@ -284,11 +285,11 @@ fn advice(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings) {
         html.close("p");
         html.close("li");
     }
-    if !report.gaps.is_empty() {
+    if let Some(capture) = report.capture {
         html.open("li", &[]);
         html.open("p", &[]);
         html.both(&strings.get("advice.capture"));
-        html.both(report.capture);
+        html.both(capture);
         html.close("p");
         html.close("li");
     }

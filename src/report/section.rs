@@ -8,7 +8,7 @@ use super::html::Html;
 use super::registry::Registry;
 use super::strings::Strings;
 use super::{Report, Section};
-use crate::analysis::{Figure, Finding, Severity, Subject, Target, Text};
+use crate::analysis::{DeviceOverview, Figure, Finding, Severity, Subject, Target, Text};
 
 /// Gaps that concern every section; others concern the parts of some.
 const EVERYWHERE: [&str; 1] = ["history"];
@@ -49,11 +49,16 @@ pub(super) fn write(
         html.words("p", &[], &how);
         html.close("details");
     }
-    gaps(html, section, report, strings);
+    if !section.figures.is_empty() {
+        gaps(html, section, report, strings);
+    }
     findings(html, &section.findings, strings);
     figures(html, section, report, strings, registry);
-    for query in strings.queries(mode) {
-        figure::query(html, report, mode, &query, strings);
+    // Without a table one line is enough to see for oneself that there is nothing.
+    let has_tables = section.figures.iter().any(|shown| matches!(shown, Figure::Table(_)));
+    let lines = if has_tables { usize::MAX } else { 1 };
+    for query in strings.queries(mode).iter().take(lines) {
+        figure::query(html, report, mode, query, strings);
     }
     html.close("section");
 }
@@ -76,9 +81,12 @@ fn figures(
     for chart in charts().filter(|chart| chart.device.is_none()) {
         figure::chart(html, section.mode, chart, budget, report, strings, registry);
     }
-    let all: BTreeSet<i64> = charts().filter_map(|chart| chart.device).collect();
-    let devices = shown(&all, report);
-    if devices.len() < all.len() {
+    let mut devices: BTreeSet<i64> = charts().filter_map(|chart| chart.device).collect();
+    if devices.len() > budget::DEVICES {
+        let charted = charted(report.devices);
+        devices.retain(|device| charted.contains(device));
+    }
+    if !devices.is_empty() && report.devices.len() > budget::DEVICES {
         html.words("p", &[("class", "note")], &strings.get("page.shown"));
     }
     if !devices.is_empty() {
@@ -94,6 +102,10 @@ fn figures(
     }
     let mut tables = 0;
     for shown in &section.figures {
+        if tables == budget::TABLES {
+            html.words("p", &[("class", "note")], &strings.get("page.cut"));
+            break;
+        }
         match shown {
             Figure::Chart(_) => {}
             Figure::Heading(words) => html.words("h3", &[], words),
@@ -106,14 +118,15 @@ fn figures(
     }
 }
 
-/// Of all devices those that a page has room for: the ones with the most reserved memory, by their number.
-fn shown(all: &BTreeSet<i64>, report: &Report<'_>) -> BTreeSet<i64> {
-    let reserved = |index: i64| {
-        report.devices.iter().find(|device| device.device_index == index).map_or(0, |device| device.reserved)
-    };
-    let mut devices: Vec<i64> = all.iter().copied().collect();
-    devices.sort_by_key(|index| std::cmp::Reverse(reserved(*index)));
-    devices.into_iter().take(budget::DEVICES).collect()
+/// Of all devices those that a page has room for: the ones that ran out of memory, then those with the most reserved.
+#[must_use]
+pub fn charted(devices: &[DeviceOverview]) -> BTreeSet<i64> {
+    let mut devices: Vec<&DeviceOverview> = devices.iter().collect();
+    let failed = |device: &DeviceOverview| device.oom_count > 0;
+    devices.sort_by_key(|device| {
+        (std::cmp::Reverse(failed(device)), std::cmp::Reverse(device.reserved), device.device_index)
+    });
+    devices.into_iter().take(budget::DEVICES).map(|device| device.device_index).collect()
 }
 
 /// What a section is called.

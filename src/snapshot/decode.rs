@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::io::{self, Read};
 use std::path::Path;
 
+use sha2::{Digest as _, Sha256};
+
 use super::container::{self, Form, Opened};
 use super::fault::Fault;
 use super::finish::{Ending, FileFacts};
@@ -17,16 +19,52 @@ use crate::pickle::{End, JsonMachine, Limits, Machine, PickleError, PickleErrorK
 /// What a snapshot from standard input is called.
 const STDIN: &str = "stdin";
 
+/// Reads the snapshot at `path`, or from standard input, to its end and makes no rows of it: for its errors and counts.
+///
+/// # Errors
+/// As [`read`](super::read).
+pub fn check(path: &Path, options: &Options, progress: &dyn Progress) -> Result<Summary> {
+    match super::open(path)? {
+        Some((file, length)) => check_from(file, length, path, options, progress),
+        None => check_from(io::stdin().lock(), None, path, options, progress),
+    }
+}
+
+/// Reads a snapshot from `input` as [`check`] does; the arguments are those of [`read_from`].
+///
+/// # Errors
+/// As [`read`](super::read).
+pub fn check_from(
+    input: impl Read,
+    length: Option<u64>,
+    path: &Path,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Summary> {
+    start(input, length, path, options, None, progress)
+}
+
 /// Reads a snapshot from `input`, whose length may be known; `path` is what messages call it.
 ///
 /// # Errors
 /// As [`read`](super::read).
 pub fn read_from(
-    mut input: impl Read,
+    input: impl Read,
     length: Option<u64>,
     path: &Path,
     options: &Options,
     sink: &mut dyn RowSink,
+    progress: &dyn Progress,
+) -> Result<Summary> {
+    start(input, length, path, options, Some(sink), progress)
+}
+
+fn start(
+    mut input: impl Read,
+    length: Option<u64>,
+    path: &Path,
+    options: &Options,
+    mut sink: Option<&mut dyn RowSink>,
     progress: &dyn Progress,
 ) -> Result<Summary> {
     let mut head = Vec::new();
@@ -35,16 +73,16 @@ pub fn read_from(
     let pass = Pass { length, path, options, progress, is_whole: false, salvage: options.salvage };
     let head_length = u64::try_from(head.len()).unwrap_or(u64::MAX);
     if head_length > SMALL {
-        return pass.run(head.as_slice().chain(input), sink).map_err(|stopped| stopped.at(path));
+        return pass.run(head.as_slice().chain(input), again(&mut sink)).map_err(|stopped| stopped.at(path));
     }
     // A small file can be read again, because none of its rows leaves before its end.
     let pass = Pass { length: Some(head_length), salvage: false, ..pass };
-    let stopped = match pass.run(head.as_slice(), sink) {
+    let stopped = match pass.run(head.as_slice(), again(&mut sink)) {
         Ok(summary) => return Ok(summary),
         Err(stopped) => stopped,
     };
     if whole::may_help(&stopped.fault) {
-        match (Pass { is_whole: true, ..pass }).run(head.as_slice(), sink) {
+        match (Pass { is_whole: true, ..pass }).run(head.as_slice(), again(&mut sink)) {
             Ok(summary) => return Ok(summary),
             Err(stopped) if matches!(*stopped.fault, Fault::Other(_)) => return Err(stopped.at(path)),
             Err(_) => {}
@@ -56,6 +94,14 @@ pub fn read_from(
             .map_err(|stopped| stopped.at(path));
     }
     Err(stopped.at(path))
+}
+
+/// The sink, to be lent out once more.
+fn again<'s>(sink: &'s mut Option<&mut dyn RowSink>) -> Option<&'s mut dyn RowSink> {
+    match sink {
+        Some(sink) => Some(&mut **sink),
+        None => None,
+    }
 }
 
 /// What stopped a pass, and the containers around the bytes it counts.
@@ -90,11 +136,13 @@ struct Pass<'a> {
 }
 
 impl Pass<'_> {
-    fn run(&self, input: impl Read, sink: &mut dyn RowSink) -> Result<Summary, Stopped> {
+    fn run(&self, input: impl Read, mut sink: Option<&mut dyn RowSink>) -> Result<Summary, Stopped> {
         let path = self.path;
         let events = Cell::new(0);
-        let mut source = Source::new(input, self.progress, &events);
-        let mut import = Import::new(path, self.options, sink, &events);
+        // The digest is a column of a row.
+        let digest = sink.is_some().then(Sha256::new);
+        let mut source = Source::new(input, digest, self.progress, &events);
+        let mut import = Import::new(path, self.options, again(&mut sink), &events);
         if self.is_whole {
             import = import.whole();
         }

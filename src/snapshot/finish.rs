@@ -15,14 +15,16 @@ use crate::schema::{
     ImportStatsBuilder, Segment, SegmentsBuilder, Snapshot, SnapshotBuilder, Symbol, VERSION,
 };
 
-/// Rows of `call_stacks` in a batch: each holds its frames in full, twice.
+/// Rows of `call_stacks` in a batch, and bytes of their JSON: each holds its frames in full, twice.
 const STACK_BATCH_ROWS: usize = 4096;
+const STACK_BATCH_TEXT: usize = 1 << 20;
 
 /// What is known of the file when it has been read.
 pub(super) struct FileFacts {
     pub(super) name: String,
     pub(super) bytes: u64,
-    pub(super) sha256: String,
+    /// `None` where no row is made.
+    pub(super) sha256: Option<String>,
     /// The form and what it is wrapped in, such as `pickle+gzip`.
     pub(super) container: String,
     pub(super) protocol: Option<i64>,
@@ -80,6 +82,7 @@ impl Import<'_> {
         self.output.write(&ImportStat::TABLE, stats.finish(&Texts(state)))?;
         let summary = Summary {
             bytes: file.bytes,
+            devices: u64::try_from(self.devices.rows().len()).unwrap_or(u64::MAX),
             segments: segment_count,
             blocks: u64::try_from(self.output.block_count()).unwrap_or(u64::MAX),
             events: u64::try_from(self.output.trace_count()).unwrap_or(u64::MAX),
@@ -98,6 +101,9 @@ impl Import<'_> {
             expected: "call stacks of at most 256 MiB, and 16 GiB in all".to_owned(),
             found: "more".to_owned(),
         })?;
+        if !self.output.is_wanted() {
+            return Ok(());
+        }
         let mut builder = CallStacksBuilder::default();
         let mut text = 0;
         for row in 1..=self.stacks.row_count() {
@@ -105,7 +111,7 @@ impl Import<'_> {
                 text += stack.frames_json.len();
                 builder.push(stack);
             }
-            if builder.len() >= STACK_BATCH_ROWS || text >= BATCH_TEXT {
+            if builder.len() >= STACK_BATCH_ROWS || text >= STACK_BATCH_TEXT {
                 text = 0;
                 self.output.write(&CallStack::TABLE, builder.finish(&Texts(state)))?;
             }
@@ -269,11 +275,12 @@ impl Import<'_> {
         file: FileFacts,
         segment_count: u64,
     ) -> Result<(), Fault> {
+        let Some(sha256) = file.sha256 else { return Ok(()) };
         let mut builder = SnapshotBuilder::default();
         builder.push(Snapshot {
             source_name: file.name,
             source_bytes: signed(file.bytes),
-            sha256: file.sha256,
+            sha256,
             container: file.container,
             dialect: producer.dialect.to_owned(),
             form: if top.keys.is_list { "list" } else { "dict" }.to_owned(),

@@ -41,7 +41,7 @@ impl<'a> Import<'a> {
     pub(super) fn new(
         path: &'a Path,
         options: &Options,
-        sink: &'a mut dyn RowSink,
+        sink: Option<&'a mut dyn RowSink>,
         events: &'a Cell<u64>,
     ) -> Self {
         Self {

@@ -27,7 +27,8 @@ impl Names for Texts<'_> {
 /// The sink, and the rows of the two tables that are written while the file is read.
 pub(super) struct Output<'a> {
     path: &'a Path,
-    sink: &'a mut dyn RowSink,
+    /// `None` where rows are counted and nobody wants them.
+    sink: Option<&'a mut dyn RowSink>,
     traces: TracesBuilder,
     blocks: BlocksBuilder,
     trace_count: i64,
@@ -41,7 +42,7 @@ pub(super) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    pub(super) fn new(path: &'a Path, filter: &Filter, sink: &'a mut dyn RowSink) -> Self {
+    pub(super) fn new(path: &'a Path, filter: &Filter, sink: Option<&'a mut dyn RowSink>) -> Self {
         Self {
             path,
             sink,
@@ -56,6 +57,16 @@ impl<'a> Output<'a> {
         }
     }
 
+    /// Whether rows are wanted and not only counted.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.sink.is_some()
+    }
+
+    /// Counts an event whose row nobody wants.
+    pub(super) fn count(&mut self) {
+        self.trace_count += 1;
+    }
+
     /// Adds an event and numbers it, unless it is one to leave out.
     #[inline]
     pub(super) fn trace(&mut self, state: &State, mut row: TraceEvent) -> Result<()> {
@@ -63,6 +74,9 @@ impl<'a> Output<'a> {
             return Ok(());
         }
         self.trace_count += 1;
+        if self.sink.is_none() {
+            return Ok(());
+        }
         row.id = self.trace_count;
         // The format's own words weigh nothing.
         let action = Some(row.action).filter(|action| !words::is_word(action.0));
@@ -81,6 +95,9 @@ impl<'a> Output<'a> {
     /// Adds a block and numbers it.
     pub(super) fn block(&mut self, state: &State, mut row: Block) -> Result<()> {
         self.block_count += 1;
+        if self.sink.is_none() {
+            return Ok(());
+        }
         row.id = self.block_count;
         self.block_text += state.text_length(row.state.0);
         self.blocks.push(row);
@@ -110,10 +127,10 @@ impl<'a> Output<'a> {
         batch: std::result::Result<RecordBatch, ArrowError>,
     ) -> Result<()> {
         let batch = batch.map_err(Error::store(self.path, "cannot build a batch of rows"))?;
-        if batch.num_rows() == 0 {
-            return Ok(());
+        match &mut self.sink {
+            Some(sink) if batch.num_rows() > 0 => sink.write(table, batch),
+            _ => Ok(()),
         }
-        self.sink.write(table, batch)
     }
 
     /// Writes what is left of events and blocks.

@@ -7,18 +7,23 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Progress, stacks::hex};
 
-/// A reader that counts, hashes and reports.
+/// A reader that counts, hashes if that is wanted, and reports.
 pub(super) struct Source<'a, R> {
     input: R,
-    digest: Sha256,
+    digest: Option<Sha256>,
     bytes: u64,
     progress: &'a dyn Progress,
     events: &'a Cell<u64>,
 }
 
 impl<'a, R: Read> Source<'a, R> {
-    pub(super) fn new(input: R, progress: &'a dyn Progress, events: &'a Cell<u64>) -> Self {
-        Self { input, digest: Sha256::new(), bytes: 0, progress, events }
+    pub(super) fn new(
+        input: R,
+        digest: Option<Sha256>,
+        progress: &'a dyn Progress,
+        events: &'a Cell<u64>,
+    ) -> Self {
+        Self { input, digest, bytes: 0, progress, events }
     }
 
     /// Bytes that have passed.
@@ -26,9 +31,9 @@ impl<'a, R: Read> Source<'a, R> {
         self.bytes
     }
 
-    /// SHA-256 of what has passed, in hexadecimal.
-    pub(super) fn sha256(self) -> String {
-        hex(&self.digest.finalize())
+    /// SHA-256 of what has passed, in hexadecimal, if it was wanted.
+    pub(super) fn sha256(self) -> Option<String> {
+        self.digest.map(|digest| hex(&digest.finalize()))
     }
 }
 
@@ -36,7 +41,9 @@ impl<R: Read> Read for Source<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.input.read(buffer)?;
         let fresh = buffer.get(..count).unwrap_or_default();
-        self.digest.update(fresh);
+        if let Some(digest) = &mut self.digest {
+            digest.update(fresh);
+        }
         self.bytes += u64::try_from(count).unwrap_or(u64::MAX);
         self.progress.advance(self.bytes, self.events.get());
         Ok(count)

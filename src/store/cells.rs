@@ -7,16 +7,7 @@ use arrow::datatypes::{DataType, Int32Type};
 use rusqlite::types::ValueRef;
 
 use crate::error::Cause;
-use crate::schema::{Column, ColumnValue, FrameRow, FramesBuilder, Names, Nullable, Symbol};
-
-/// For tables without interned strings.
-pub(super) struct NoNames;
-
-impl Names for NoNames {
-    fn name(&self, _symbol: Symbol) -> &'static str {
-        ""
-    }
-}
+use crate::schema::{Column, ColumnValue, FrameRow, FramesBuilder, NoNames, Nullable};
 
 /// A column in the making, by what a batch has there.
 pub(super) enum Cells {

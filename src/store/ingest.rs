@@ -1,7 +1,7 @@
 //! One snapshot becomes its files: decoded once, written by all stores, put in place when all of them are whole.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
+use std::hint::black_box;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,9 @@ use crate::error::{Error, Result};
 use crate::replay::Replay;
 use crate::schema::{TABLES, Table};
 use crate::snapshot::{self, Progress, RowSink, Summary};
+
+/// Size of blocks that are kept when they are freed; none of it is ever used.
+const KEPT_BLOCK: usize = 8 << 20;
 
 /// Name of the database in its staging folder.
 const DATABASE: &str = "db";
@@ -41,40 +44,23 @@ pub struct Targets {
     pub foreign: Foreign,
 }
 
-/// What an ingest found and wrote.
-#[derive(Debug, Clone, Default)]
-pub struct Ingested {
-    /// What the decoder found.
-    pub summary: Summary,
-    /// Rows by table.
-    pub rows: BTreeMap<&'static str, usize>,
-}
-
-/// Hands every batch to several sinks, and counts rows.
+/// Hands every batch to several sinks.
 #[derive(Default)]
 #[expect(missing_debug_implementations, reason = "sinks are not required to be printable")]
 pub struct Fanout<'a> {
     sinks: Vec<&'a mut dyn RowSink>,
-    rows: BTreeMap<&'static str, usize>,
 }
 
 impl<'a> Fanout<'a> {
     /// A fanout to `sinks`, in that order.
     #[must_use]
     pub fn new(sinks: Vec<&'a mut dyn RowSink>) -> Self {
-        Self { sinks, rows: BTreeMap::new() }
-    }
-
-    /// Rows that went through, by table.
-    #[must_use]
-    pub fn into_counts(self) -> BTreeMap<&'static str, usize> {
-        self.rows
+        Self { sinks }
     }
 }
 
 impl RowSink for Fanout<'_> {
     fn write(&mut self, table: &'static Table, batch: RecordBatch) -> Result<()> {
-        *self.rows.entry(table.name).or_default() += batch.num_rows();
         // A batch is a handle on shared columns: copying it copies no rows.
         self.sinks.iter_mut().try_for_each(|sink| sink.write(table, batch.clone()))
     }
@@ -83,7 +69,8 @@ impl RowSink for Fanout<'_> {
 /// Decodes `source` into `targets`. On an error the targets are as they were.
 ///
 /// A Parquet folder in the place where [`Store::open`](super::Store::open) looks for it remembers which state of the
-/// file it is of, unless rows are left out; anywhere else it depends on nothing but the snapshot's bytes.
+/// file it is of, unless rows are left out; anywhere else it depends on nothing but the bytes of the snapshot and of the
+/// files beside it that are read with it.
 ///
 /// # Errors
 /// The source is no snapshot, or a target cannot be written or is not npusnap's to replace.
@@ -92,7 +79,7 @@ pub fn ingest(
     options: &snapshot::Options,
     targets: Targets,
     progress: &dyn Progress,
-) -> Result<Ingested> {
+) -> Result<Summary> {
     targets.check(source)?;
     let staging = Staging::new(&targets.parquet)?;
     let database = targets.sqlite.map(|(path, options)| Database::create(&path, options)).transpose()?;
@@ -109,20 +96,20 @@ pub(super) fn write(
     database: Option<Database>,
     key: Option<&Key>,
     progress: &dyn Progress,
-) -> Result<Ingested> {
+) -> Result<Summary> {
     let mut renamed = vec![(staging.path().to_owned(), staging.target().to_owned())];
     renamed.extend(
         database.iter().map(|database| (database.staging.path().join(DATABASE), database.target.clone())),
     );
     let staged = stage(source, options, &staging, database, key, progress);
-    let (ingested, database) = staged.map_err(|error| under_final_name(error, &renamed))?;
+    let (summary, database) = staged.map_err(|error| under_final_name(error, &renamed))?;
     staging.commit_folder()?;
     if let Some((staging, target)) = database {
         // Only with leave to replace foreign things is there anything left beside the old database by now.
         journals(&target).for_each(|beside| drop(fs::remove_file(beside)));
         staging.commit_over_anything(DATABASE)?;
     }
-    Ok(ingested)
+    Ok(summary)
 }
 
 fn stage(
@@ -132,7 +119,8 @@ fn stage(
     mut database: Option<Database>,
     key: Option<&Key>,
     progress: &dyn Progress,
-) -> Result<(Ingested, Option<(Staging, PathBuf)>)> {
+) -> Result<(Summary, Option<(Staging, PathBuf)>)> {
+    keep_memory();
     let mut parquet = ParquetSink::create(staging.path())?;
     let mut sinks: Vec<&mut dyn RowSink> = vec![&mut parquet];
     if let Some(database) = &mut database {
@@ -142,12 +130,18 @@ fn stage(
     let mut replay = Replay::new(staging.path(), &mut fanout);
     let mut summary = snapshot::read(source, options, &mut replay, progress)?;
     summary.warnings += replay.finish(options, &summary)?;
-    let rows = fanout.into_counts();
 
     parquet.finish()?;
     key.map_or(Ok(()), |key| key.write(staging.path()))?;
     let database = database.map(Database::finish).transpose()?;
-    Ok((Ingested { summary, rows }, database))
+    Ok((summary, database))
+}
+
+/// Makes the C library keep large blocks that are freed for the next ones that are asked for. It takes all beyond 128 KiB from
+/// the system anew, and the system hands them out page by page, until one of them was freed: then those of its size are
+/// kept. Columns of a batch are such blocks. Where another library is in use, this does nothing.
+fn keep_memory() {
+    drop(black_box(Vec::<u8>::with_capacity(KEPT_BLOCK)));
 }
 
 /// The user asked for the final name; that of the staging place is gone by the time the message is read.

@@ -8,6 +8,7 @@ mod encoding;
 mod ingest;
 mod locked;
 mod parquet;
+mod references;
 mod source;
 mod sqlite;
 mod sqlite_read;
@@ -26,7 +27,7 @@ use crate::snapshot::{self, Progress};
 pub(crate) use locked::Scratch;
 use staging::Staging;
 
-pub use ingest::{Fanout, Foreign, Ingested, Targets, ingest};
+pub use ingest::{Fanout, Foreign, Targets, ingest};
 pub use parquet::ParquetSink;
 pub use source::Source;
 pub use sqlite::{Indexes, SqliteOptions, SqliteSink};

@@ -14,15 +14,15 @@ use rusqlite::types::{FromSql, ValueRef};
 use rusqlite::{Connection, OpenFlags, Params};
 use sha2::{Digest as _, Sha256};
 
-use super::cells::{Cells, NoNames};
+use super::cells::Cells;
 use super::encoding;
 use super::parquet::ParquetSink;
 use super::sqlite::APPLICATION_ID;
 use crate::error::{Cause, Error, Result};
 use crate::replay::Replay;
 use crate::schema::{
-    Block, CallStack, Column, Device, ImportStat, ImportStatsBuilder, Segment, Snapshot, SnapshotBuilder,
-    TABLES, Table, TraceEvent, VERSION,
+    Block, CallStack, Column, Device, ImportStat, ImportStatsBuilder, NoNames, Segment, Snapshot,
+    SnapshotBuilder, TABLES, Table, TraceEvent, VERSION,
 };
 use crate::snapshot::{Options, RowSink, Summary};
 

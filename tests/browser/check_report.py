@@ -199,7 +199,7 @@ def prints(browser: Browser, check: Checks, charts: list):
     browser.devtools("Emulation.setEmulatedMedia", media="print")
     stills = browser.run("""
         return [...document.querySelectorAll('.still svg')].filter((svg) => svg.getBoundingClientRect().width > 300
-            && svg.querySelectorAll('rect, polyline, polygon, circle').length > 0).length
+            && svg.querySelectorAll('rect, path, polyline, polygon, circle').length > 0).length
     """)
     check(stills == len(charts), "every chart prints as a still picture", f"{stills} of {len(charts)}")
     canvases = browser.run("return [...document.querySelectorAll('.canvas')].filter((box) => box.offsetHeight > 0).length")

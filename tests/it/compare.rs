@@ -41,7 +41,7 @@ fn a_snapshot_compared_with_itself_has_no_difference() {
 }
 
 #[test]
-fn stacks_are_the_same_when_lines_and_folders_drift() {
+fn b34_stacks_are_the_same_when_lines_and_folders_drift() {
     let plain = |address: i128| segment(0, address, "large", &[(20 * MIB, "active_allocated")]);
     let a = snapshot(
         vec![

@@ -41,7 +41,7 @@ fn made(device_traces: &str, more: &str) -> Value {
 }
 
 #[test]
-fn what_an_npu_snapshot_lacks_is_named_with_its_cost() {
+fn b14_what_an_npu_snapshot_lacks_is_named_with_its_cost() {
     let found = json(&fixture("npu_two_devices.pickle"));
     assert_eq!(found["npusnap"], 1);
     assert_eq!(found["snapshot"]["dialect"], "npu");
@@ -93,7 +93,7 @@ fn losses_are_told_in_both_languages() {
 }
 
 #[test]
-fn a_history_is_absent_one_entry_whole_or_overflowed() {
+fn b04_a_history_is_absent_one_entry_whole_or_overflowed() {
     let event = |addr: i64, action: &str| {
         format!("{{\"action\": \"{action}\", \"addr\": {addr}, \"size\": 8, \"stream\": 0}}")
     };

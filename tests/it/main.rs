@@ -13,6 +13,7 @@
     reason = "a test is read for what it says; builders and expected values are written for that"
 )]
 
+mod beside;
 mod catalog;
 mod compare;
 mod containers;
@@ -22,6 +23,7 @@ mod export;
 mod fragment;
 mod info;
 mod ingest;
+mod known;
 mod layers;
 mod leak;
 mod modes;

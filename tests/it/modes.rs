@@ -27,7 +27,7 @@ fn has(result: &Value, keys: &[&str], what: &str) {
 }
 
 #[test]
-fn every_mode_works_on_snapshots_that_hold_little() {
+fn b40_every_mode_works_on_snapshots_that_hold_little() {
     let (_place, state_only) = written(
         "state.pickle",
         &snapshot(vec![segment(0, 1 << 30, "large", &[(20 * MIB, "active_allocated")])], vec![vec![]]),

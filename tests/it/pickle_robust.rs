@@ -50,7 +50,7 @@ fn survives(bytes: &[u8], what: &dyn Fn() -> String) {
 }
 
 #[test]
-fn every_truncation_is_an_error_with_an_offset() {
+fn b26_every_truncation_is_an_error_with_an_offset() {
     for (name, bytes) in fixtures(&compact()) {
         for length in 0..bytes.len() {
             match read(&bytes[..length]) {

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Gives exports to the readers that come from registries: PyTorch's `_memory_viz.py`, speedscope's own importer and schema,
-# Perfetto's trace processor. What cannot be fetched is said and passed over.
+# Gives exports to the readers that come from registries: PyTorch's `_memory_viz.py`, speedscope's own schema and importer
+# (in a browser), Perfetto's trace processor. What cannot be fetched is said and passed over.
 #
 #   readers.sh FOLDER      holds viz.pickle, part.pickle, *.trace.json, *.speedscope.json, live.folded
 set -euo pipefail
 folder=$(realpath "$1")
+here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 skip() { printf 'SKIPPED: %s\n' "$*"; }
@@ -35,6 +36,9 @@ for path in sys.argv[2:]:
     jsonschema.validate(json.load(open(path)), schema)
     print("speedscope's schema takes", path.rsplit("/", 1)[1])
 PY
+  # 77: no browser to run its importer in, which has been said.
+  python3 "$here/../browser/check_speedscope.py" "$work"/package/dist/release/index.html \
+    "$folder"/*.speedscope.json "$folder"/*.folded || [ $? -eq 77 ] || exit 1
 }
 
 perfetto() {

@@ -17,10 +17,16 @@ pub(super) fn all(outcome: &CompareOutcome) -> Vec<Finding> {
         findings.extend(stack(outcome, device_index));
     }
     findings.extend(settings(outcome));
-    if findings.iter().all(|finding| finding.severity <= Severity::Info) {
+    let compared = |index: &i64| {
+        outcome
+            .counter(*index, "allocated")
+            .is_some_and(|row| row.value.is_some() && row.base_value.is_some())
+    };
+    let all_known = outcome.device_indexes().iter().filter(|index| **index >= 0).all(compared);
+    if all_known && findings.iter().all(|finding| finding.severity <= Severity::Info) {
         findings.push(same());
     }
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    Finding::sort_worst_first(&mut findings);
     findings
 }
 
@@ -46,23 +52,23 @@ fn growth(
 ) -> Option<Finding> {
     let ratio = share(now - before, before);
     let thresholds = &outcome.thresholds;
-    let severity = judge(ratio, thresholds.compare_warning, thresholds.compare_critical)?;
-    let (size, part) = (quantity::bytes(now - before), quantity::ratio(ratio));
-    let (old, new) = (quantity::bytes(before), quantity::bytes(now));
-    Some(Finding {
+    let from_nothing = (before == 0 && now > 0).then_some(Severity::Critical);
+    let severity =
+        from_nothing.or_else(|| judge(ratio, thresholds.compare_warning, thresholds.compare_critical))?;
+    let (size, new) = (quantity::bytes(now - before), quantity::bytes(now));
+    let old = quantity::bytes(before);
+    let part =
+        |open, close| ratio.map_or_else(String::new, |_| format!("{open}{}{close}", quantity::ratio(ratio)));
+    Some(Finding::on_device(
+        device_index,
         rule,
         severity,
-        subject: Subject::Device(device_index),
-        message: Text::new(
-            format!("{} grew by {size} ({part}), from {old} to {new}", what.get(Lang::En)),
-            format!("{}增长 {size}（{part}），从 {old} 到 {new}", what.get(Lang::Zh)),
+        Text::new(
+            format!("{} grew by {size}{}, from {old} to {new}", what.get(Lang::En), part(" (", ")")),
+            format!("{}增长 {size}{}，从 {old} 到 {new}", what.get(Lang::Zh), part("（", "）")),
         ),
-        evidence: vec![
-            ("bytes", bytes(now)),
-            ("base_bytes", bytes(before)),
-            ("growth_ratio", Quantity::Ratio(ratio)),
-        ],
-    })
+        vec![("bytes", bytes(now)), ("base_bytes", bytes(before)), ("growth_ratio", Quantity::Ratio(ratio))],
+    ))
 }
 
 /// The call stack that grew most, where it matters to the device.
@@ -76,26 +82,26 @@ fn stack(outcome: &CompareOutcome, device_index: i64) -> Option<Finding> {
     }
     let from = place(most.frames_json.as_deref());
     let (size, now) = (quantity::bytes(most.live_change), quantity::bytes(most.live_bytes));
-    Some(Finding {
-        rule: "compare/stack",
-        severity: Severity::Info,
-        subject: Subject::Device(device_index),
-        message: Text::new(
+    Some(Finding::on_device(
+        device_index,
+        "compare/stack",
+        Severity::Info,
+        Text::new(
             format!("the call stack that grew most holds {size} more, {now} in all: {}", from.get(Lang::En)),
             format!("增长最多的调用栈多占用 {size}，现共 {now}：{}", from.get(Lang::Zh)),
         ),
-        evidence: vec![
+        vec![
             ("live_bytes", bytes(most.live_bytes)),
             ("base_bytes", bytes(most.base_bytes)),
             ("live_count", Quantity::Count(most.live_count)),
             ("base_count", Quantity::Count(most.base_count)),
         ],
-    })
+    ))
 }
 
 fn settings(outcome: &CompareOutcome) -> Option<Finding> {
     let names: Vec<&str> =
-        outcome.settings.iter().filter(|it| it.is_setting).map(|it| it.name.as_str()).collect();
+        outcome.settings.iter().filter(|it| it.is_setting()).map(|it| it.name.as_str()).collect();
     let count = i64::try_from(names.len()).ok().filter(|count| *count > 0)?;
     let names = names.join(", ");
     Some(Finding {
@@ -111,14 +117,12 @@ fn settings(outcome: &CompareOutcome) -> Option<Finding> {
 }
 
 fn same() -> Finding {
-    Finding {
-        rule: "compare/no_growth",
-        severity: Severity::Ok,
-        subject: Subject::Snapshot,
-        message: Text::new(
+    Finding::on_snapshot(
+        "compare/no_growth",
+        Severity::Ok,
+        Text::new(
             "no device holds notably more memory than in the other snapshot",
             "与参照快照相比，没有设备的内存占用明显增长",
         ),
-        evidence: Vec::new(),
-    }
+    )
 }

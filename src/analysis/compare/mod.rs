@@ -337,12 +337,12 @@ impl Outcome for CompareOutcome {
         figures::all(self)
     }
 
-    fn charts(&self, engine: &Engine) -> Result<Vec<ChartFigure>> {
+    fn charts(&self, engine: &Engine, wanted: &dyn Fn(i64) -> bool) -> Result<Vec<ChartFigure>> {
         let name = |facts: &Option<SnapshotFacts>| {
             facts.as_ref().map_or_else(String::new, |facts| facts.source_name().to_owned())
         };
         let mut charts = Vec::new();
-        for device in self.device_indexes().into_iter().filter(|index| *index >= 0) {
+        for device in self.device_indexes().into_iter().filter(|index| *index >= 0 && wanted(*index)) {
             charts.extend(overlay(engine, device, [name(&self.a), name(&self.b)])?);
         }
         Ok(charts)

@@ -2,7 +2,7 @@
 
 use super::{DeviceFragmentation, ExpansionCause, FragmentOutcome, FreeBlocks};
 use crate::analysis::language::Text;
-use crate::analysis::outcome::{Finding, Quantity, Severity, Subject, bytes, share};
+use crate::analysis::outcome::{Finding, Quantity, Severity, bytes, share};
 use crate::analysis::thresholds::judge;
 use crate::quantity;
 
@@ -13,7 +13,7 @@ pub(super) fn all(outcome: &FragmentOutcome) -> Vec<Finding> {
     if findings.is_empty() {
         findings.push(nothing_reserved());
     }
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    Finding::sort_worst_first(&mut findings);
     findings
 }
 
@@ -37,16 +37,6 @@ fn of_device(outcome: &FragmentOutcome, device: &DeviceFragmentation) -> Vec<Fin
     findings
 }
 
-fn finding(
-    device: &DeviceFragmentation,
-    rule: &'static str,
-    severity: Severity,
-    message: Text,
-    evidence: Vec<(&'static str, Quantity)>,
-) -> Finding {
-    Finding { rule, severity, subject: Subject::Device(device.device_index), message, evidence }
-}
-
 fn holes(outcome: &FragmentOutcome, device: &DeviceFragmentation) -> Option<Finding> {
     let ratio = share(device.hole_bytes, device.reserved);
     let thresholds = &outcome.thresholds;
@@ -57,8 +47,8 @@ fn holes(outcome: &FragmentOutcome, device: &DeviceFragmentation) -> Option<Find
         thresholds.fragment_critical,
     )?;
     let (free, largest) = (quantity::bytes(device.hole_bytes), quantity::bytes(device.largest_hole));
-    Some(finding(
-        device,
+    Some(Finding::on_device(
+        device.device_index,
         "fragment/unallocated",
         severity,
         Text::new(
@@ -87,8 +77,8 @@ fn pending(outcome: &FragmentOutcome, device: &DeviceFragmentation) -> Option<Fi
     let ratio = device.pending_free_share.filter(|_| device.pending_free_bytes > 0)?;
     let size = quantity::bytes(device.pending_free_bytes);
     (ratio > outcome.thresholds.pending_warning).then(|| {
-        finding(
-            device,
+        Finding::on_device(
+            device.device_index,
             "fragment/pending_free",
             Severity::Warning,
             Text::new(
@@ -115,8 +105,8 @@ fn waste(outcome: &FragmentOutcome, device: &DeviceFragmentation) -> Option<Find
     let ratio = share(waste, device.active)?;
     (ratio >= outcome.thresholds.waste_warning).then(|| {
         let (size, ratio_text) = (quantity::bytes(waste), quantity::ratio(Some(ratio)));
-        finding(
-            device,
+        Finding::on_device(
+            device.device_index,
             "fragment/internal_waste",
             Severity::Warning,
             Text::new(
@@ -140,8 +130,8 @@ fn unfit(outcome: &FragmentOutcome, device: &DeviceFragmentation, row: &FreeBloc
     let median = row.median_request?;
     let kind = row.segment_type.as_deref().unwrap_or("?");
     let (size, largest) = (quantity::bytes(unfit_bytes), quantity::bytes(row.largest_free_block));
-    Some(finding(
-        device,
+    Some(Finding::on_device(
+        device.device_index,
         "fragment/unfit",
         Severity::Warning,
         Text::new(
@@ -175,8 +165,8 @@ fn expansions(outcome: &FragmentOutcome, device: &DeviceFragmentation) -> Option
         let (grown, most) =
             (quantity::bytes(fragmented.grown_bytes), quantity::bytes(fragmented.most_free_before));
         let (part, whole) = (quantity::count(fragmented.expansion_count), quantity::count(count));
-        finding(
-            device,
+        Finding::on_device(
+            device.device_index,
             "fragment/expansions",
             Severity::Warning,
             Text::new(
@@ -202,8 +192,8 @@ fn cache(device: &DeviceFragmentation) -> Option<Finding> {
     (device.unused_segment_bytes > 0).then(|| {
         let size = quantity::bytes(device.unused_segment_bytes);
         let count = device.unused_segment_count;
-        finding(
-            device,
+        Finding::on_device(
+            device.device_index,
             "fragment/cache",
             Severity::Info,
             Text::new(
@@ -228,8 +218,8 @@ fn private(device: &DeviceFragmentation) -> Option<Finding> {
     (device.private_segment_count > 0).then(|| {
         let (size, free) =
             (quantity::bytes(device.private_reserved), quantity::bytes(device.private_free_bytes));
-        finding(
-            device,
+        Finding::on_device(
+            device.device_index,
             "fragment/private_pools",
             Severity::Info,
             Text::new(
@@ -248,8 +238,8 @@ fn private(device: &DeviceFragmentation) -> Option<Finding> {
 
 fn fine(device: &DeviceFragmentation) -> Finding {
     let ratio = share(device.hole_bytes, device.reserved);
-    finding(
-        device,
+    Finding::on_device(
+        device.device_index,
         "fragment/ok",
         Severity::Ok,
         Text::new(
@@ -264,14 +254,12 @@ fn fine(device: &DeviceFragmentation) -> Finding {
 }
 
 fn nothing_reserved() -> Finding {
-    Finding {
-        rule: "fragment/nothing_reserved",
-        severity: Severity::Info,
-        subject: Subject::Snapshot,
-        message: Text::new(
+    Finding::on_snapshot(
+        "fragment/nothing_reserved",
+        Severity::Info,
+        Text::new(
             "no device held a segment when this was dumped: there is nothing to be fragmented",
             "转储时没有设备持有 segment：无从谈起碎片",
         ),
-        evidence: Vec::new(),
-    }
+    )
 }

@@ -48,6 +48,8 @@ row! {
         unused_segment_bytes: i64,
         /// Those segments.
         unused_segment_count: i64,
+        /// Bytes of the largest of them.
+        largest_unused_segment: i64,
         /// Bytes in segments of private pools.
         private_reserved: i64,
         /// Bytes free in them.
@@ -60,6 +62,8 @@ row! {
         segment_count: i64,
         /// Of them, expandable ones.
         expandable_count: i64,
+        /// Bytes of NPU workspace segments, which are in no other field.
+        workspace_bytes: i64,
     }
 }
 
@@ -283,9 +287,9 @@ impl Outcome for FragmentOutcome {
         figures::all(self)
     }
 
-    fn charts(&self, engine: &Engine) -> Result<Vec<ChartFigure>> {
+    fn charts(&self, engine: &Engine, wanted: &dyn Fn(i64) -> bool) -> Result<Vec<ChartFigure>> {
         let mut charts = Vec::new();
-        for device in self.devices() {
+        for device in self.devices().filter(|device| wanted(device.device_index)) {
             charts.extend(chart::layout(engine, device, self.thresholds.segment_low_use)?);
         }
         Ok(charts)

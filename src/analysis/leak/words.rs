@@ -4,7 +4,7 @@ use super::judge::{Suspect, Verdict};
 use super::{DeviceLeak, Named, StackGrowth};
 use crate::analysis::frames::place;
 use crate::analysis::language::{Lang, Text};
-use crate::analysis::outcome::{Cell, Figure, Finding, Quantity, Severity, Subject, TableFigure};
+use crate::analysis::outcome::{Cell, Figure, Finding, Quantity, Severity, TableFigure, share};
 use crate::analysis::thresholds::Thresholds;
 use crate::quantity;
 
@@ -14,19 +14,17 @@ const SHOWN: usize = 10;
 
 pub(super) fn findings(devices: &[DeviceLeak], thresholds: &Thresholds) -> Vec<Finding> {
     if devices.is_empty() {
-        return vec![Finding {
-            rule: "leak/no_devices",
-            severity: Severity::Info,
-            subject: Subject::Snapshot,
-            message: Text::new(
+        return vec![Finding::on_snapshot(
+            "leak/no_devices",
+            Severity::Info,
+            Text::new(
                 "no segments and no events: nothing can leak, nothing can be told",
                 "没有 segment，也没有事件：无从判断是否泄漏",
             ),
-            evidence: Vec::new(),
-        }];
+        )];
     }
     let mut findings: Vec<Finding> = devices.iter().flat_map(|device| device.findings(thresholds)).collect();
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    Finding::sort_worst_first(&mut findings);
     findings
 }
 
@@ -44,19 +42,9 @@ pub(super) fn figures(devices: &[DeviceLeak]) -> Vec<Figure> {
 }
 
 impl DeviceLeak {
-    fn finding(
-        &self,
-        rule: &'static str,
-        severity: Severity,
-        message: Text,
-        evidence: Vec<(&'static str, Quantity)>,
-    ) -> Finding {
-        Finding { rule, severity, subject: Subject::Device(self.device_index), message, evidence }
-    }
-
     fn findings(&self, thresholds: &Thresholds) -> Vec<Finding> {
         if self.live_count == 0 {
-            return vec![self.all_freed()];
+            return vec![if self.allocated == 0 { self.all_freed() } else { self.not_known() }];
         }
         if self.event_count() == 0 {
             return vec![self.no_history()];
@@ -73,7 +61,8 @@ impl DeviceLeak {
     }
 
     fn all_freed(&self) -> Finding {
-        self.finding(
+        Finding::on_device(
+            self.device_index,
             "leak/all_freed",
             Severity::Ok,
             Text::new("nothing is allocated at the end: nothing leaked", "最终没有任何分配：没有泄漏"),
@@ -81,8 +70,26 @@ impl DeviceLeak {
         )
     }
 
+    /// What is allocated at the end is there, but none of it has a lifetime: the events do not lead to the final state.
+    fn not_known(&self) -> Finding {
+        let held = quantity::bytes(self.allocated);
+        Finding::on_device(
+            self.device_index,
+            "leak/not_known",
+            Severity::Info,
+            Text::new(
+                format!(
+                    "{held} are allocated at the end, but the events do not lead there: what grew is not known"
+                ),
+                format!("最终仍分配 {held}，但事件记录与最终状态不衔接：无法判断哪些内存在增长"),
+            ),
+            vec![("allocated", Quantity::Bytes(Some(self.allocated)))],
+        )
+    }
+
     fn no_history(&self) -> Finding {
-        self.finding(
+        Finding::on_device(
+            self.device_index,
             "leak/no_history",
             Severity::Info,
             Text::new(
@@ -105,7 +112,8 @@ impl DeviceLeak {
         let live = quantity::bytes(growth.live_size);
         let blocks = quantity::count(growth.live_count);
         let (grew, all) = (quantity::count(growth.grew_count), quantity::count(growth.interval_count));
-        self.finding(
+        Finding::on_device(
+            self.device_index,
             "leak/growth",
             severity,
             Text::new(
@@ -137,7 +145,8 @@ impl DeviceLeak {
         let percent = quantity::ratio(Some(share));
         let count = i64::try_from(self.suspect_count).unwrap_or(i64::MAX);
         let stacks = quantity::count(count);
-        Some(self.finding(
+        Some(Finding::on_device(
+            self.device_index,
             "leak/retained",
             Severity::Info,
             Text::new(
@@ -149,10 +158,7 @@ impl DeviceLeak {
                     "{stacks} 个调用栈保留了同期全部分配量的 {percent}：录制结束时尚未完成的一次前向计算，或仍持有计算图的结果，也是这种表现"
                 ),
             ),
-            vec![
-                ("suspect_count", Quantity::Count(count)),
-                ("retained_ratio", Quantity::Ratio(Some(share))),
-            ],
+            vec![("suspect_count", Quantity::Count(count)), ("retained_ratio", Quantity::Ratio(Some(share)))],
         ))
     }
 
@@ -170,7 +176,8 @@ impl DeviceLeak {
                 "记录窗口内没有持续增长的调用栈",
             )
         };
-        self.finding(
+        Finding::on_device(
+            self.device_index,
             "leak/none",
             Severity::Ok,
             message,
@@ -228,7 +235,8 @@ impl DeviceLeak {
                 "记录窗口内看不出步骤节奏：改为比较等长的时间段，结论较弱",
             )
         };
-        Some(self.finding(
+        Some(Finding::on_device(
+            self.device_index,
             "leak/short_history",
             Severity::Info,
             message,
@@ -245,7 +253,8 @@ impl DeviceLeak {
         let late = segments.late_grown_size;
         (late > 0).then(|| {
             let size = quantity::bytes(late);
-            self.finding(
+            Finding::on_device(
+                self.device_index,
                 "leak/reserved_only_grew",
                 Severity::Info,
                 Text::new(
@@ -259,11 +268,6 @@ impl DeviceLeak {
             )
         })
     }
-}
-
-#[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "a share needs no more than 53 bits")]
-fn share(part: i64, whole: i64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// What an interval is.
@@ -304,24 +308,24 @@ fn suspects(device: &DeviceLeak) -> TableFigure {
         vec![
             Cell::stack(Text::same(stack), growth.stack_id),
             Cell::Text(verdict_word(suspect.what.verdict)),
-            Cell::Quantity(Quantity::Count(growth.grew_count)),
-            Cell::Quantity(Quantity::Count(growth.interval_count)),
-            Cell::Quantity(Quantity::Bytes(Some(growth.growth_size))),
-            Cell::Quantity(Quantity::Bytes(growth.growth_size.checked_div(growth.step_span))),
-            Cell::Quantity(Quantity::Bytes(Some(growth.live_size))),
-            Cell::Quantity(Quantity::Count(growth.live_count)),
+            Cell::count(growth.grew_count),
+            Cell::count(growth.interval_count),
+            Cell::bytes(growth.growth_size),
+            Cell::bytes(growth.growth_size.checked_div(growth.step_span)),
+            Cell::bytes(growth.live_size),
+            Cell::count(growth.live_count),
             Cell::Text(place(suspect.frames_json.as_deref())),
         ]
     };
     let index = device.device_index;
-    TableFigure {
-        title: Text::new(
+    TableFigure::new(
+        Text::new(
             format!("Device {index}: call stacks that keep growing"),
             format!("设备 {index}：持续增长的调用栈"),
         ),
-        headings: headings.into_iter().map(|(en, zh)| Text::new(en, zh)).collect(),
-        rows: device.suspects.iter().take(SHOWN).map(row).collect(),
-    }
+        &headings,
+        device.suspects.iter().take(SHOWN).map(row).collect(),
+    )
 }
 
 fn verdict_word(verdict: Verdict) -> Text {
@@ -344,19 +348,19 @@ fn long_lived(device: &DeviceLeak) -> TableFigure {
         let id = stack.what.stack_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
         vec![
             Cell::stack(Text::same(id), stack.what.stack_id),
-            Cell::Quantity(Quantity::Bytes(Some(stack.what.early_size))),
-            Cell::Quantity(Quantity::Count(stack.what.early_count)),
-            Cell::Quantity(Quantity::Count(stack.what.grew_count)),
+            Cell::bytes(stack.what.early_size),
+            Cell::count(stack.what.early_count),
+            Cell::count(stack.what.grew_count),
             Cell::Text(place(stack.frames_json.as_deref())),
         ]
     };
     let index = device.device_index;
-    TableFigure {
-        title: Text::new(
+    TableFigure::new(
+        Text::new(
             format!("Device {index}: alive since early on, which alone is no leak"),
             format!("设备 {index}：早期分配且仍存活（仅此并不说明泄漏）"),
         ),
-        headings: headings.into_iter().map(|(en, zh)| Text::new(en, zh)).collect(),
-        rows: device.long_lived.iter().map(row).collect(),
-    }
+        &headings,
+        device.long_lived.iter().map(row).collect(),
+    )
 }

@@ -26,9 +26,12 @@ row! {
 const GROWTHS: i64 = 120;
 
 /// Charts of every device with a history.
-pub(super) fn all(engine: &Engine, devices: &[DevicePeak]) -> Result<Vec<ChartFigure>> {
+pub(super) fn all<'a>(
+    engine: &Engine,
+    devices: impl Iterator<Item = &'a DevicePeak>,
+) -> Result<Vec<ChartFigure>> {
     let mut charts = Vec::new();
-    for device in devices.iter().filter(|device| device.has_history) {
+    for device in devices.filter(|device| device.has_history) {
         charts.push(timeline(engine, device)?);
         charts.extend(contributors(device));
     }

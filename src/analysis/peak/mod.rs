@@ -206,8 +206,8 @@ impl Outcome for PeakOutcome {
         words::figures(&self.devices, &self.host)
     }
 
-    fn charts(&self, engine: &Engine) -> Result<Vec<ChartFigure>> {
-        charts::all(engine, &self.devices)
+    fn charts(&self, engine: &Engine, wanted: &dyn Fn(i64) -> bool) -> Result<Vec<ChartFigure>> {
+        charts::all(engine, self.devices.iter().filter(|device| wanted(device.device_index)))
     }
 }
 

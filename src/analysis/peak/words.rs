@@ -2,7 +2,7 @@
 
 use super::super::frames::place;
 use super::super::language::{Lang, Text};
-use super::super::outcome::{Cell, Figure, Finding, Quantity, Severity, Subject, TableFigure};
+use super::super::outcome::{Cell, Figure, Finding, Quantity, Severity, TableFigure, share};
 use super::super::thresholds::Thresholds;
 use super::{COUNTERS, Contributor, DevicePeak, Peak};
 use crate::quantity;
@@ -12,19 +12,17 @@ const SHOWN: usize = 10;
 
 pub(super) fn findings(devices: &[DevicePeak], thresholds: &Thresholds) -> Vec<Finding> {
     if devices.is_empty() {
-        return vec![Finding {
-            rule: "peak/no_devices",
-            severity: Severity::Info,
-            subject: Subject::Snapshot,
-            message: Text::new(
+        return vec![Finding::on_snapshot(
+            "peak/no_devices",
+            Severity::Info,
+            Text::new(
                 "no segments and no events: there is no peak to tell",
                 "没有 segment，也没有事件：无法给出峰值",
             ),
-            evidence: Vec::new(),
-        }];
+        )];
     }
     let mut findings: Vec<Finding> = devices.iter().flat_map(|device| device.findings(thresholds)).collect();
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    Finding::sort_worst_first(&mut findings);
     findings
 }
 
@@ -47,28 +45,26 @@ pub(super) fn figures(devices: &[DevicePeak], host: &[DevicePeak]) -> Vec<Figure
 }
 
 impl DevicePeak {
-    fn finding(
-        &self,
-        rule: &'static str,
-        severity: Severity,
-        message: Text,
-        evidence: Vec<(&'static str, Quantity)>,
-    ) -> Finding {
-        Finding { rule, severity, subject: Subject::Device(self.device_index), message, evidence }
-    }
-
     fn findings(&self, thresholds: &Thresholds) -> Vec<Finding> {
         if !self.has_history {
             return vec![self.no_history()];
         }
-        [self.unexplained(), self.summary(), self.window(), self.estimated(), self.no_stack(thresholds)]
-            .into_iter()
-            .flatten()
-            .collect()
+        [
+            self.no_base(),
+            self.unexplained(),
+            self.summary(),
+            self.window(),
+            self.estimated(),
+            self.no_stack(thresholds),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     fn no_history(&self) -> Finding {
-        self.finding(
+        Finding::on_device(
+            self.device_index,
             "peak/no_history",
             Severity::Info,
             Text::new(
@@ -79,13 +75,33 @@ impl DevicePeak {
         )
     }
 
+    /// Without a base the curves have no height.
+    fn no_base(&self) -> Option<Finding> {
+        let is_known =
+            COUNTERS.iter().any(|counter| self.peak(counter).is_some_and(|peak| peak.base.is_some()));
+        (!is_known).then(|| {
+            Finding::on_device(
+                self.device_index,
+                "peak/no_base",
+                Severity::Warning,
+                Text::new(
+                    "the events do not lead to the final state (left out, or lost with the end of the file): what was \
+                     held when they begin is not known, so no peak can be told",
+                    "事件与最终状态不衔接（被筛除，或随文件末尾丢失）：起点的占用未知，无法给出峰值",
+                ),
+                Vec::new(),
+            )
+        })
+    }
+
     fn summary(&self) -> Option<Finding> {
         let allocated = self.peak("allocated")?;
         let reserved = self.peak("reserved")?;
         let (peak, index) = (allocated.peak?, allocated.trace_index?);
         let most = reserved.peak.map_or_else(|| "-".to_owned(), quantity::bytes);
         let when = moment(index);
-        Some(self.finding(
+        Some(Finding::on_device(
+            self.device_index,
             "peak/allocated",
             Severity::Ok,
             Text::new(
@@ -124,7 +140,8 @@ impl DevicePeak {
                 "记录开始较晚，或更早的事件已被丢弃",
             )
         };
-        Some(self.finding(
+        Some(Finding::on_device(
+            self.device_index,
             "peak/window",
             Severity::Info,
             Text::new(
@@ -138,7 +155,10 @@ impl DevicePeak {
                     why.get(Lang::Zh)
                 ),
             ),
-            vec![("base_reserved", Quantity::Bytes(Some(reserved))), ("base_allocated", Quantity::Bytes(allocated))],
+            vec![
+                ("base_reserved", Quantity::Bytes(Some(reserved))),
+                ("base_allocated", Quantity::Bytes(allocated)),
+            ],
         ))
     }
 
@@ -149,7 +169,8 @@ impl DevicePeak {
         let rounded_only =
             inexact(["allocated", "active"]) && !inexact(["allocated_requested", "active_requested"]);
         rounded_only.then(|| {
-            self.finding(
+            Finding::on_device(
+self.device_index,
                 "peak/estimated",
                 Severity::Info,
                 Text::new(
@@ -172,34 +193,43 @@ impl DevicePeak {
             return None;
         }
         let peak = self.peak("allocated").and_then(|peak| peak.peak)?;
-        ratio(bytes, peak)
+        share(bytes, peak)
     }
 
     fn no_stack(&self, thresholds: &Thresholds) -> Option<Finding> {
         let bytes = self.part("no_stack")?.allocated_size;
         let share = self.share(bytes).filter(|share| *share >= thresholds.peak_no_stack)?;
         let (size, percent) = (quantity::bytes(bytes), quantity::ratio(Some(share)));
-        Some(self.finding(
+        Some(Finding::on_device(
+            self.device_index,
             "peak/no_stack",
             Severity::Info,
             Text::new(
-                format!("{size} ({percent}) of the peak has no call stack: it was allocated before the recorded window, or \
-                         stacks were not recorded"),
+                format!(
+                    "{size} ({percent}) of the peak has no call stack: it was allocated before the recorded window, or \
+                         stacks were not recorded"
+                ),
                 format!("峰值中有 {size}（{percent}）没有调用栈：分配早于记录窗口，或未记录调用栈"),
             ),
-            vec![("no_stack", Quantity::Bytes(Some(bytes))), ("no_stack_ratio", Quantity::Ratio(Some(share)))],
+            vec![
+                ("no_stack", Quantity::Bytes(Some(bytes))),
+                ("no_stack_ratio", Quantity::Ratio(Some(share))),
+            ],
         ))
     }
 
     fn unexplained(&self) -> Option<Finding> {
         let bytes = self.part("unexplained").map(|part| part.allocated_size).filter(|bytes| *bytes != 0)?;
         let size = quantity::bytes(bytes);
-        Some(self.finding(
+        Some(Finding::on_device(
+            self.device_index,
             "peak/unexplained",
             Severity::Warning,
             Text::new(
-                format!("the events and the final state disagree by {size}: no block accounts for it, and the curves are \
-                         off by up to that much"),
+                format!(
+                    "the events and the final state disagree by {size}: no block accounts for it, and the curves are \
+                         off by up to that much"
+                ),
                 format!("事件记录与最终状态相差 {size}：没有内存块可以解释，曲线最多可能偏差这么多"),
             ),
             vec![("residual", Quantity::Bytes(Some(bytes)))],
@@ -216,11 +246,6 @@ fn moment(index: i64) -> Text {
     Text::new(format!("after event {count}"), format!("事件 {count} 之后"))
 }
 
-#[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "a share needs no more than 53 bits")]
-fn ratio(part: i64, whole: i64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
-}
-
 fn peaks(title: Text, devices: &[DevicePeak]) -> TableFigure {
     let headings = [
         ("device", "设备"),
@@ -233,29 +258,25 @@ fn peaks(title: Text, devices: &[DevicePeak]) -> TableFigure {
     ];
     let row = |device: &DevicePeak, peak: &Peak| {
         let index = match peak.trace_index {
-            Some(index @ 0..) => Cell::Quantity(Quantity::Count(index)),
+            Some(index @ 0..) => Cell::count(index),
             Some(_) => Cell::Text(Text::new("start", "起点")),
-            None => Cell::Text(Text::same("-")),
+            None => Cell::name("-"),
         };
         let label = if peak.exact == 1 { Text::same("") } else { Text::new("estimate", "估算") };
         vec![
-            Cell::Text(Text::same(device.device_index.to_string())),
-            Cell::Text(Text::same(peak.counter.clone())),
-            Cell::Quantity(Quantity::Bytes(peak.base)),
-            Cell::Quantity(Quantity::Bytes(peak.peak)),
+            Cell::name(device.device_index.to_string()),
+            Cell::name(peak.counter.clone()),
+            Cell::bytes(peak.base),
+            Cell::bytes(peak.peak),
             index,
-            Cell::Quantity(Quantity::Bytes(peak.at_end)),
+            Cell::bytes(peak.at_end),
             Cell::Text(label),
         ]
     };
     let rows = devices.iter().flat_map(|device| {
         COUNTERS.iter().filter_map(|counter| Some(row(device, device.peak(counter)?))).collect::<Vec<_>>()
     });
-    TableFigure {
-        title,
-        headings: headings.into_iter().map(|(en, zh)| Text::new(en, zh)).collect(),
-        rows: rows.collect(),
-    }
+    TableFigure::new(title, &headings, rows.collect())
 }
 
 fn contributors(device: &DevicePeak) -> TableFigure {
@@ -270,11 +291,11 @@ fn contributors(device: &DevicePeak) -> TableFigure {
     let row = |contributor: &Contributor| {
         let stack = contributor.stack_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
         vec![
-            Cell::Quantity(Quantity::Bytes(Some(contributor.allocated_size))),
-            Cell::Quantity(Quantity::Ratio(device.share(contributor.allocated_size))),
-            Cell::Quantity(Quantity::Bytes(Some(contributor.requested_size))),
-            Cell::Quantity(Quantity::Count(contributor.block_count)),
-            Cell::Text(Text::same(stack)),
+            Cell::bytes(contributor.allocated_size),
+            Cell::ratio(device.share(contributor.allocated_size)),
+            Cell::bytes(contributor.requested_size),
+            Cell::count(contributor.block_count),
+            Cell::name(stack),
             Cell::stack(contributor.place(), contributor.stack_id),
         ]
     };
@@ -303,14 +324,14 @@ fn contributors(device: &DevicePeak) -> TableFigure {
         rows.push(row(&others));
     }
     let index = device.device_index;
-    TableFigure {
-        title: Text::new(
+    TableFigure::new(
+        Text::new(
             format!("Device {index}: what was allocated at the peak, by call stack"),
             format!("设备 {index}：峰值时刻的分配（按调用栈）"),
         ),
-        headings: headings.into_iter().map(|(en, zh)| Text::new(en, zh)).collect(),
+        &headings,
         rows,
-    }
+    )
 }
 
 impl Contributor {

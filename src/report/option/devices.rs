@@ -10,7 +10,16 @@ pub(super) fn draw(bars: &[DeviceBar]) -> Drawing {
     let ratio = Text::new("fragmentation", "碎片率");
     let mut legend: Vec<Text> = Counter::ALL.iter().map(|counter| counter.words()).collect();
     legend.push(ratio.clone());
-    let most = bars.iter().flat_map(|bar| bar.bytes).max().unwrap_or(0);
+    let axis = ByteAxis::up_to(bars.iter().flat_map(|bar| bar.bytes).max().unwrap_or(0));
+    // Both axes share their lines, so the one of shares may end above 100 %.
+    let lines = axis.ticks().count().saturating_sub(1).max(1);
+    let step = match lines {
+        1 => 1.0,
+        2 | 3 => 0.5,
+        4 => 0.25,
+        _ => 0.2,
+    };
+    let top = std::iter::repeat_n(step, lines).sum::<f64>();
     let names: Vec<_> = bars
         .iter()
         .map(|bar| {
@@ -54,12 +63,13 @@ pub(super) fn draw(bars: &[DeviceBar]) -> Drawing {
                 "axisTick": {"show": false},
             },
             "yAxis": [
-                byte_axis(ByteAxis::up_to(most)),
+                byte_axis(axis),
                 {
                     "type": "value",
                     "min": 0,
-                    "max": 1,
-                    "axisLabel": {"formatter": call("percent"), "color": color("muted")},
+                    "max": top,
+                    "interval": step,
+                    "axisLabel": {"formatter": call("percentToWhole"), "color": color("muted")},
                     "axisLine": {"show": false},
                     "axisTick": {"show": false},
                     "splitLine": {"show": false},

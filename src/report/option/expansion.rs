@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Drawing, base, call, color, event_axis, with, words, zoom};
+use super::{ByteAxis, Drawing, base, byte_axis, call, color, event_axis, with, words, zoom};
 use crate::analysis::Text;
-use crate::analysis::chart::{Expansion, PoolEvent};
+use crate::analysis::chart::{Expansion, Growth, PoolEvent};
 
 /// What a bubble may be; the legend has one entry for each.
 const KINDS: [(&str, &str, &str, &str); 3] = [
@@ -21,7 +21,8 @@ fn kind(event: &PoolEvent) -> usize {
 }
 
 pub(super) fn draw(expansion: &Expansion) -> Drawing {
-    let count = Text::new("segments since the recording began", "记录以来的段数变化");
+    let line = Growth::of(expansion);
+    let count = line.words();
     let mut legend: Vec<Text> = KINDS.iter().map(|(en, zh, ..)| Text::new(*en, *zh)).collect();
     legend.push(count.clone());
     let events = &expansion.events;
@@ -68,7 +69,7 @@ pub(super) fn draw(expansion: &Expansion) -> Drawing {
         "showSymbol": false,
         "lineStyle": {"color": color("reserved"), "width": 1.5},
         "itemStyle": {"color": color("reserved")},
-        "data": events.iter().map(|event| json!([event.trace_index, event.net_segments])).collect::<Vec<_>>(),
+        "data": events.iter().map(|event| json!([event.trace_index, line.at(event)])).collect::<Vec<_>>(),
     }));
     let smallest = events.iter().map(|event| event.change.unsigned_abs()).min().unwrap_or(1).max(1);
     let most = events.iter().map(|event| event.change.unsigned_abs()).max().unwrap_or(1).max(1);
@@ -83,25 +84,51 @@ pub(super) fn draw(expansion: &Expansion) -> Drawing {
                 {
                     "type": "log",
                     "logBase": 2,
-                    "min": 1_i64 << smallest.ilog2().min(61),
+                    "min": (1_i64 << smallest.ilog2().min(61)) / 2,
                     "max": 2_i64 << most.ilog2().min(61),
                     "axisLabel": {"formatter": call("bytes"), "color": color("muted"), "hideOverlap": true},
                     "axisLine": {"show": false},
                     "axisTick": {"show": false},
                     "splitLine": {"lineStyle": {"color": color("line")}},
                 },
-                {
-                    "type": "value",
-                    "minInterval": 1,
-                    "axisLabel": {"formatter": call("count"), "color": color("muted")},
-                    "axisLine": {"show": false},
-                    "axisTick": {"show": false},
-                    "splitLine": {"show": false},
-                },
+                growth_axis(line, events),
             ],
-            "dataZoom": zoom("xAxisIndex", true),
+            "dataZoom": with_slider(zoom("xAxisIndex", true)),
             "series": series,
         }),
     );
-    Drawing { option, extra: json!({"event_count": expansion.event_count}), height: 34 }
+    Drawing {
+        option,
+        extra: json!({"event_count": expansion.event_count, "shown": events.len()}),
+        height: 34,
+    }
+}
+
+/// The axis of the line, on the right.
+fn growth_axis(line: Growth, events: &[PoolEvent]) -> Value {
+    let plain = json!({
+        "type": "value",
+        "minInterval": 1,
+        "axisLabel": {"formatter": call("count"), "color": color("muted")},
+        "axisLine": {"show": false},
+        "axisTick": {"show": false},
+        "splitLine": {"show": false},
+    });
+    let levels = || events.iter().map(|event| line.at(event));
+    let axis = ByteAxis::up_to(levels().map(i64::saturating_abs).max().unwrap_or(0));
+    match line {
+        Growth::Segments => plain,
+        Growth::Bytes => with(
+            byte_axis(axis),
+            json!({"min": if levels().any(|level| level < 0) { -axis.max } else { 0 }, "splitLine": {"show": false}}),
+        ),
+    }
+}
+
+/// The slider without a picture in it: bubbles make none.
+fn with_slider(mut zoom: Value) -> Value {
+    if let Some(slider) = zoom.get_mut(1).and_then(Value::as_object_mut) {
+        slider.insert("showDataShadow".to_owned(), json!(false));
+    }
+    zoom
 }

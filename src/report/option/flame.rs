@@ -1,5 +1,7 @@
 //! Bytes by call path: a rectangle for each frame, as wide as its share, callers above what they called.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::{Drawing, base, call, color, with};
@@ -22,13 +24,22 @@ pub(in crate::report) fn rectangles(root: &FlameNode) -> Vec<(usize, f64, f64, &
     rectangles
 }
 
+/// A share of the width to a hundredth of a pixel.
+fn rounded(share: f64) -> f64 {
+    (share * 1e5).round() / 1e5
+}
+
 pub(super) fn draw(flame: &Flame) -> Drawing {
     let rectangles = rectangles(&flame.root);
     let depth = rectangles.iter().map(|(depth, ..)| *depth).max().unwrap_or(0);
+    // A function stands in many places of the tree: names are kept once.
+    let names: BTreeSet<&str> = rectangles.iter().map(|(.., node)| node.name.as_str()).collect();
+    let names: Vec<&str> = names.into_iter().collect();
     let data: Vec<Value> = rectangles
         .iter()
         .map(|(depth, left, width, node)| {
-            json!({"name": node.name, "value": [depth, left, left + width, node.bytes]})
+            let name = names.binary_search(&node.name.as_str()).unwrap_or(0);
+            json!([depth, rounded(*left), rounded(left + width), node.bytes, name])
         })
         .collect();
     let option = with(
@@ -48,5 +59,5 @@ pub(super) fn draw(flame: &Flame) -> Drawing {
             }],
         }),
     );
-    Drawing { option, extra: json!({"total": flame.root.bytes}), height: 4 + 2 * (depth + 1) }
+    Drawing { option, extra: json!({"total": flame.root.bytes, "names": names}), height: 4 + 2 * (depth + 1) }
 }

@@ -9,6 +9,7 @@ mod expansion;
 mod flame;
 mod layout;
 mod overlay;
+mod packed;
 mod sequence;
 mod stacks;
 mod timeline;
@@ -50,7 +51,8 @@ pub(super) fn draw(chart: &Chart) -> Drawing {
 
 /// Words that the page looks up in its language.
 fn words(text: &Text) -> Value {
-    json!({"$words": [text.get(Lang::En), text.get(Lang::Zh)]})
+    let (en, zh) = (text.get(Lang::En), text.get(Lang::Zh));
+    if en == zh { json!(en) } else { json!({"$words": [en, zh]}) }
 }
 
 /// A colour of the theme.
@@ -128,7 +130,7 @@ fn byte_axis(axis: ByteAxis) -> Value {
         "min": 0,
         "max": axis.max,
         "interval": axis.step,
-        "axisLabel": {"formatter": call("bytes"), "color": color("muted"), "hideOverlap": true},
+        "axisLabel": {"show": true, "formatter": call("bytes"), "color": color("muted"), "hideOverlap": true},
         "axisLine": {"show": false},
         "axisTick": {"show": false},
         "splitLine": {"lineStyle": {"color": color("line")}},
@@ -145,9 +147,9 @@ fn event_axis(first: i64, last: i64) -> Value {
         "min": first.saturating_sub(margin),
         "max": last.saturating_add(margin),
         "name": words(&Text::new("event", "事件")),
-        "nameLocation": "end",
+        "nameLocation": "start",
         "nameGap": 8,
-        "nameTextStyle": {"color": color("muted"), "align": "right", "verticalAlign": "top", "padding": [24, 0, 0, 0]},
+        "nameTextStyle": {"color": color("muted"), "align": "right", "verticalAlign": "top", "padding": [9, 0, 0, 0]},
         "axisLabel": {
             "formatter": call("count"),
             "color": color("muted"),
@@ -167,7 +169,7 @@ fn name_axis(names: &[Value], width: usize) -> Value {
         "type": "category",
         "inverse": true,
         "data": names,
-        "axisLabel": {"color": color("text"), "width": width, "overflow": "truncate", "interval": 0},
+        "axisLabel": {"color": color("text"), "fontSize": 12, "width": width, "overflow": "truncate", "interval": 0},
         "axisLine": {"show": false},
         "axisTick": {"show": false},
     })

@@ -43,10 +43,16 @@ pub(super) fn draw(sequence: &Sequence) -> Drawing {
                     })
                 })
                 .collect();
-            let decal = if *kind == EventKind::Trigger {
-                json!({"symbol": "rect", "dashArrayX": [1, 0], "dashArrayY": [3, 4], "rotation": 0.8, "color": color("veil")})
+            // What was asked for and not had is an outline.
+            let style = if *kind == EventKind::Trigger {
+                json!({
+                    "color": color("critical-wash"),
+                    "borderColor": color(tone),
+                    "borderWidth": 1.5,
+                    "borderType": "dashed",
+                })
             } else {
-                Value::Null
+                json!({"color": color(tone)})
             };
             json!({
                 "name": words(&Text::new(*en, *zh)),
@@ -54,11 +60,12 @@ pub(super) fn draw(sequence: &Sequence) -> Drawing {
                 "stack": "events",
                 "barMaxWidth": 12,
                 "barMinHeight": 2,
-                "itemStyle": {"color": color(tone), "decal": decal},
+                "itemStyle": style,
                 "label": {
                     "show": *kind == EventKind::Trigger,
-                    "position": "insideRight",
-                    "color": color("card"),
+                    "position": "left",
+                    "color": color(tone),
+                    "fontSize": 11,
                     "fontWeight": 600,
                     "formatter": call("trigger"),
                 },
@@ -97,5 +104,5 @@ pub(super) fn draw(sequence: &Sequence) -> Drawing {
             "series": series,
         }),
     );
-    Drawing { option, extra: json!({}), height: 6 + events.len().max(6) + events.len() / 2 }
+    Drawing { option, extra: json!({}), height: 6 + events.len().max(6) * 17 / 10 }
 }

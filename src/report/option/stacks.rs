@@ -26,6 +26,22 @@ pub(in crate::report) fn other_label(count: Option<i64>) -> Text {
     )
 }
 
+/// The axis with what a narrow screen says otherwise said as well, so that a screen that is turned gets it back.
+fn with_label(mut axis: Value) -> Value {
+    if let Some(label) = axis.get_mut("axisLabel").and_then(Value::as_object_mut) {
+        for (key, value) in [
+            ("inside", json!(false)),
+            ("margin", json!(8)),
+            ("align", json!("right")),
+            ("verticalAlign", json!("middle")),
+            ("padding", json!(0)),
+        ] {
+            label.insert(key.to_owned(), value);
+        }
+    }
+    axis
+}
+
 pub(super) fn draw(stacks: &Stacks) -> Drawing {
     // All others together may be many times the largest: their bar ends with the axis, its label has the number.
     let most = stacks.bars.iter().map(|bar| bar.bytes).max();
@@ -52,13 +68,14 @@ pub(super) fn draw(stacks: &Stacks) -> Drawing {
             json!({"value": bytes.min(axis.max), "bytes": bytes, "itemStyle": {"color": color("free")}}),
         );
     }
+    let split = json!({"show": true, "lineStyle": {"color": color("line")}});
     let height = 8 + 3 * data.len();
     let option = with(
         base(&[], "tipStack", "item"),
         json!({
             "grid": {"left": 8, "right": 132, "top": 20, "bottom": 8, "containLabel": true},
-            "xAxis": with(byte_axis(axis), json!({"position": "bottom"})),
-            "yAxis": name_axis(&names, 340),
+            "xAxis": with(byte_axis(axis), json!({"position": "bottom", "splitLine": split})),
+            "yAxis": with_label(name_axis(&names, 340)),
             "dataZoom": zoom("yAxisIndex", false),
             "series": [{
                 "type": "bar",

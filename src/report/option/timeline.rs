@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::packed::packed;
 use super::{ByteAxis, Drawing, base, byte_axis, call, color, event_axis, with, words, zoom};
 use crate::analysis::Text;
-use crate::analysis::chart::{Counter, Mark, Timeline};
+use crate::analysis::chart::{Counter, Mark, Peak, Timeline};
 
 /// Lines across the chart that stay readable.
 const MOST_LINES: usize = 40;
@@ -22,13 +23,8 @@ pub(super) fn draw(timeline: &Timeline) -> Drawing {
     let axis = ByteAxis::up_to(most.saturating_add(most / 20));
     let start = levels.iter().find_map(|level| level.time_us);
     let since = |time: Option<i64>| time.zip(start).map(|(time, start)| time.saturating_sub(start));
-    // Position, microseconds since the first event, then the counters.
-    let source: Vec<Value> = levels
-        .iter()
-        .map(|level| {
-            json!([level.trace_index, since(level.time_us), level.bytes[0], level.bytes[1], level.bytes[2]])
-        })
-        .collect();
+    let first = levels.first().map_or(0, |level| level.trace_index);
+    let last = levels.last().map_or(1, |level| level.trace_index);
     let mut legend: Vec<Text> = known.iter().map(|(_, counter)| counter.words()).collect();
     let mut series: Vec<Value> = known
         .iter()
@@ -37,7 +33,15 @@ pub(super) fn draw(timeline: &Timeline) -> Drawing {
                 .peaks
                 .iter()
                 .filter(|peak| peak.counter == *counter)
-                .map(|peak| json!({"index": peak.trace_index, "value": peak.bytes, "coord": [peak.trace_index, peak.bytes]}))
+                .map(|peak| {
+                    let side = side(peak, first, last);
+                    json!({
+                        "index": peak.trace_index,
+                        "value": peak.bytes,
+                        "coord": [peak.trace_index, peak.bytes],
+                        "label": {"position": side},
+                    })
+                })
                 .collect();
             json!({
                 "name": words(&counter.words()),
@@ -57,7 +61,6 @@ pub(super) fn draw(timeline: &Timeline) -> Drawing {
                     "label": {
                         "show": *counter != Counter::Active,
                         "formatter": call("peakLabel"),
-                        "position": if *counter == Counter::Allocated { "bottom" } else { "top" },
                         "color": color("text"),
                         "fontWeight": 600,
                         "textBorderColor": color("card"),
@@ -109,12 +112,9 @@ pub(super) fn draw(timeline: &Timeline) -> Drawing {
             "data": data,
         }));
     }
-    let first = levels.first().map_or(0, |level| level.trace_index);
-    let last = levels.last().map_or(1, |level| level.trace_index);
     let option = with(
         base(&legend, "tipTimeline", "axis"),
         json!({
-            "dataset": {"source": source, "sourceHeader": false},
             "grid": {"left": 8, "right": 28, "top": 44, "bottom": 34, "containLabel": true},
             "xAxis": event_axis(first, last),
             "yAxis": byte_axis(axis),
@@ -131,10 +131,35 @@ pub(super) fn draw(timeline: &Timeline) -> Drawing {
             json!({"index": moment.trace_index, "live": live, "other": moment.other_bytes})
         })
         .collect();
+    // What the page makes its rows of: position, microseconds since the first event, then the counters.
+    let column =
+        |place: usize| levels.iter().map(|level| level.bytes.get(place).copied().flatten()).collect();
+    let columns = [
+        levels.iter().map(|level| Some(level.trace_index)).collect(),
+        levels.iter().map(|level| since(level.time_us)).collect(),
+        column(0),
+        column(1),
+        column(2),
+    ];
     let extra = json!({
+        "levels": columns.map(|column: Vec<Option<i64>>| packed(&column)),
         "start": start,
         "span": since(levels.iter().rev().find_map(|level| level.time_us)),
         "moments": moments,
     });
     Drawing { option, extra, height: 38 }
+}
+
+/// Where the label of a peak stands, so that it neither leaves the chart nor covers the curve below it.
+fn side(peak: &Peak, first: i64, last: i64) -> &'static str {
+    let margin = last.saturating_sub(first) / 8;
+    if peak.trace_index > last.saturating_sub(margin) {
+        "left"
+    } else if peak.trace_index < first.saturating_add(margin) {
+        "right"
+    } else if peak.counter == Counter::Allocated {
+        "bottom"
+    } else {
+        "top"
+    }
 }

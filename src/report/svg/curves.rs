@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use super::paper::{Anchor, Wording, fitted, sheet};
 use super::plot::{Plot, TOP, scale};
-use crate::analysis::Text;
-use crate::analysis::chart::{Counter, Course, Expansion, Mark, Overlay, Timeline};
+use crate::analysis::chart::{Counter, Course, Expansion, Growth, Mark, Overlay, Timeline};
+use crate::analysis::{Lang, Text};
 use crate::output::Redaction;
 use crate::quantity;
 use crate::report::axis::ByteAxis;
@@ -33,9 +33,13 @@ pub(super) fn timeline(timeline: &Timeline, wording: Wording, redaction: &Redact
                 continue;
             }
             let path = plot.steps(&points, last);
+            legend.push((counter.words(), counter.name()));
+            // What lies under another curve in full is not drawn.
+            if counter == Counter::Active && levels.iter().all(|level| level.bytes[1] == level.bytes[2]) {
+                continue;
+            }
             paper.area(plot.closed(path.clone()), &format!("{}_fill", counter.name()), 1.0);
             paper.line(path, counter.name(), 1);
-            legend.push((counter.words(), counter.name()));
         }
         for mark in [Mark::Step, Mark::Growth, Mark::Snapshot, Mark::OutOfMemory] {
             let tone = match mark {
@@ -96,14 +100,15 @@ pub(super) fn expansion(expansion: &Expansion, wording: Wording, redaction: &Red
     // The sizes differ by thousands; the axis goes from power of two to power of two.
     let smallest = events.iter().map(|event| event.change.unsigned_abs()).min().unwrap_or(1).max(1);
     let (least, most) = (1_i64 << smallest.ilog2().min(61), 2_i64 << most.max(1).ilog2().min(61));
-    let low = events.iter().map(|event| event.net_segments).min().unwrap_or(0).min(0);
-    let high = events.iter().map(|event| event.net_segments).max().unwrap_or(0).max(low + 1);
+    let growth = Growth::of(expansion);
+    let low = events.iter().map(|event| growth.at(event)).min().unwrap_or(0).min(0);
+    let high = events.iter().map(|event| growth.at(event)).max().unwrap_or(0).max(low + 1);
     sheet(HEIGHT, wording, redaction, |paper| {
         plot.powers(paper, least, most);
         let mut path: Vec<(i32, i32)> = Vec::new();
         for event in events {
             let (x, y) =
-                (plot.x(event.trace_index), scale(event.net_segments - low, high - low, plot.bottom(), TOP));
+                (plot.x(event.trace_index), scale(growth.at(event) - low, high - low, plot.bottom(), TOP));
             if let Some((_, before)) = path.last().copied()
                 && before != y
             {
@@ -123,24 +128,25 @@ pub(super) fn expansion(expansion: &Expansion, wording: Wording, redaction: &Red
             let radius = (64 - (event.change.unsigned_abs() >> 18).leading_zeros()).clamp(3, 14);
             let at = (plot.x(event.trace_index), plot.power(event.change.abs(), least, most));
             // One on top of another of its kind cannot be seen.
-            if !drawn.insert((at.0 / 2, at.1 / 2, tone)) {
+            if !drawn.insert((at.0 / 3, at.1 / 3, tone)) {
                 continue;
             }
             paper.circle(at, i32::try_from(radius).unwrap_or(3), tone, event.change > 0);
         }
         plot.along(paper, quantity::count);
         plot.named(paper, &Text::new("event", "事件"));
-        let count = quantity::count(high);
-        let segments = Text::new(
-            format!("segments since the recording began, {count} at most"),
-            format!("记录以来的段数变化，最多 {count}"),
+        let most = if growth == Growth::Bytes { quantity::bytes(high) } else { quantity::count(high) };
+        let words = growth.words();
+        let line = Text::new(
+            format!("{}, {most} at most", words.get(Lang::En)),
+            format!("{}，最多 {most}", words.get(Lang::Zh)),
         );
         paper.legend(
             &[
                 (Text::new("large segment", "大段"), "large"),
                 (Text::new("small segment", "小段"), "small"),
                 (Text::new("given back", "归还"), "freed"),
-                (segments, "reserved"),
+                (line, "reserved"),
             ],
             84,
         );

@@ -1,6 +1,7 @@
 //! Charts as still pictures: for print, for readers without scripts, and as files. From the same values as the others.
 
 mod bars;
+mod compact;
 mod curves;
 mod layout;
 mod paper;

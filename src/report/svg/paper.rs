@@ -9,6 +9,7 @@ use plotters::prelude::{
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color as _, IntoFont as _, ShapeStyle, TextStyle};
 
+use super::compact::compact;
 use crate::analysis::{Lang, Text};
 use crate::output::Redaction;
 use crate::report::html::visible;
@@ -63,7 +64,7 @@ pub(super) fn sheet(
         draw(&paper);
         drop(paper.area.present());
     }
-    both_wordings(&svg)
+    both_wordings(&compact(&svg))
 }
 
 impl Paper<'_> {
@@ -109,8 +110,12 @@ impl Paper<'_> {
             Wording::One(lang) => self.text(words.get(lang), at, anchor, tone),
             Wording::Both if en == zh => self.text(en, at, anchor, tone),
             Wording::Both => {
-                let shown =
-                    |text| visible(text).chars().filter(|symbol| *symbol != BETWEEN).collect::<String>();
+                let shown = |text| {
+                    visible(&self.redaction.apply(text))
+                        .chars()
+                        .filter(|symbol| *symbol != BETWEEN)
+                        .collect::<String>()
+                };
                 self.write(&format!("{}{BETWEEN}{}", shown(en), shown(zh)), at, anchor, tone);
             }
         }
@@ -167,18 +172,25 @@ pub(super) fn fitted(text: &str, room: i32) -> String {
 /// Texts in two languages become two spans, of which style sheets show one.
 fn both_wordings(svg: &str) -> String {
     let mut made = String::with_capacity(svg.len());
-    for line in svg.lines() {
-        match line.split_once(BETWEEN) {
-            Some((en, zh)) => {
-                made.push_str("<tspan lang=\"en\">");
-                made.push_str(en);
-                made.push_str("</tspan><tspan lang=\"zh\">");
-                made.push_str(zh);
-                made.push_str("</tspan>");
-            }
+    for line in svg.split_inclusive('\n') {
+        // Words stand between the marks of their element.
+        let parts = line.split_once(BETWEEN).and_then(|(before, after)| {
+            let (start, en) = before.rsplit_once('>')?;
+            let (zh, end) = after.split_once('<')?;
+            Some((start, en, zh, end))
+        });
+        match parts {
+            Some((start, en, zh, end)) => made.extend([
+                start,
+                "><tspan lang=\"en\">",
+                en,
+                "</tspan><tspan lang=\"zh\">",
+                zh,
+                "</tspan><",
+                end,
+            ]),
             None => made.push_str(line),
         }
-        made.push('\n');
     }
     made
 }

@@ -19,7 +19,7 @@ fn same_rows(graph: &Py) -> Rows {
 }
 
 #[test]
-fn every_protocol_and_both_writers_give_the_same_rows() {
+fn b05_every_protocol_and_both_writers_give_the_same_rows() {
     let rows = same_rows(&everything());
     // Counted by hand from `everything`.
     assert_eq!(rows.summary.segments, 3);
@@ -189,7 +189,7 @@ fn integers_of_every_width_are_read() {
 }
 
 #[test]
-fn addresses_from_two_to_the_63_keep_their_bits() {
+fn b06_addresses_from_two_to_the_63_keep_their_bits() {
     let addr = 0xffff_8000_0000_0000_i128;
     let graph = snapshot([], [vec![npu_event("alloc", addr, 1), npu_event("alloc", 1 << 63, 1)]]);
     let rows = same_rows(&graph);

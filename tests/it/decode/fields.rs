@@ -69,7 +69,7 @@ fn none_counts_as_absent() {
 }
 
 #[test]
-fn no_frames_key_an_empty_list_and_a_stack_are_three_things() {
+fn b10_no_frames_key_an_empty_list_and_a_stack_are_three_things() {
     let frames = stack("f", 2);
     let events = vec![
         npu_event("alloc", 1, 1),
@@ -111,7 +111,7 @@ fn frames_keep_their_extra_keys_in_the_json() {
 }
 
 #[test]
-fn lone_surrogates_are_kept_as_escapes_and_counted() {
+fn b25_lone_surrogates_are_kept_as_escapes_and_counted() {
     let name = Py::Str(std::rc::Rc::new(b"/data/\xed\xb3\xbf.py".to_vec()));
     let odd = dict([("name", text("f")), ("filename", name), ("line", int(1))]);
     let rows = rows_of(&snapshot([], [vec![event("alloc", 1, 1, &list([odd]))]]));
@@ -120,7 +120,7 @@ fn lone_surrogates_are_kept_as_escapes_and_counted() {
 }
 
 #[test]
-fn unknown_keys_are_counted_and_their_content_skipped() {
+fn b13_unknown_keys_are_counted_and_their_content_skipped() {
     let nested = list((0..5).map(|n| dict([("deep", list([int(n), text("x")]))])));
     let odd =
         || npu_event("alloc", 1, 1).with("brand_new", nested.clone()).with("internal_metadata", text("m"));
@@ -138,7 +138,7 @@ fn unknown_keys_are_counted_and_their_content_skipped() {
 }
 
 #[test]
-fn unknown_top_level_content_of_any_size_does_not_matter() {
+fn b43_unknown_top_level_content_of_any_size_does_not_matter() {
     let rows = |number: i128| dict([("a", int(number)), ("b", list([int(number)]))]);
     let large = list((0..150_000).map(rows));
     let graph = dict([("aaa", large)])

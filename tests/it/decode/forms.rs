@@ -19,7 +19,7 @@ fn dialect(rows: &Rows) -> [String; 4] {
 }
 
 #[test]
-fn a_list_of_segments_is_a_snapshot_without_history() {
+fn b24_a_list_of_segments_is_a_snapshot_without_history() {
     let frames = stack("f", 2);
     let graph = list([segment(1, BASE, &[(512, "active_allocated"), (512, "inactive")], &frames)]);
     for bytes in [cpython(&graph, 0), cpython(&graph, 2), cpython(&graph, 4), cpp(&graph)] {
@@ -34,7 +34,7 @@ fn a_list_of_segments_is_a_snapshot_without_history() {
 }
 
 #[test]
-fn blocks_of_torch_1_13_get_their_address_frames_and_size_from_what_there_is() {
+fn b33_blocks_of_torch_1_13_get_their_address_frames_and_size_from_what_there_is() {
     let frames = stack("f", 2);
     let past = dict([("addr", int(BASE)), ("real_size", int(700)), ("frames", stack("old", 1))]);
     let history = list([dict([("addr", int(BASE)), ("real_size", int(500)), ("frames", frames)]), past]);
@@ -90,7 +90,7 @@ fn workspace_segment(address: i128, size: i128) -> Py {
 }
 
 #[test]
-fn workspace_triplets_at_the_head_are_marked_and_their_segments_counted() {
+fn b15_workspace_triplets_at_the_head_are_marked_and_their_segments_counted() {
     let own = segment(0, BASE, &[(2 << 20, "active_allocated")], &list([])).with("stream", int(BASE));
     let graph = snapshot(
         [own, workspace_segment(BASE + GIB, 4 << 20), workspace_segment(BASE + 2 * GIB, 2 << 20)],

@@ -12,7 +12,7 @@ fn shape(graph: &Py) -> (String, String, String) {
 }
 
 #[test]
-fn an_empty_file_is_said_to_be_empty() {
+fn b27_an_empty_file_is_said_to_be_empty() {
     let error = pickle_error(b"");
     assert!(matches!(error.kind, PickleErrorKind::Empty));
     assert!(error.hint().is_some());
@@ -37,7 +37,7 @@ fn other_files_are_called_what_they_are() {
 }
 
 #[test]
-fn opcodes_that_build_something_are_refused_by_name() {
+fn b28_opcodes_that_build_something_are_refused_by_name() {
     let cases: [(&[u8], &str, Option<&str>); 16] = [
         (b"cposix\nsystem\n(S'id'\ntR.", "GLOBAL", Some("posix.system")),
         (b"\x80\x02cposix\nsystem\n.", "GLOBAL", Some("posix.system")),

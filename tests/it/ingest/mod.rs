@@ -152,7 +152,7 @@ fn a_snapshot_that_fails_does_not_stop_the_others() {
 }
 
 #[test]
-fn ingesting_again_gives_the_same_bytes() {
+fn b35_ingesting_again_gives_the_same_bytes() {
     let (dir, source) = folder(1000);
     succeeds(&ingest(&[&source]));
     let store = dir.path().join("a.npusnap");

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_query_can_only_read() {
+fn b36_a_query_can_only_read() {
     let (place, dir) = store(ROWS);
     let out = place.path().join("out.csv");
     let csv = place.path().join("in.csv");

@@ -44,6 +44,17 @@ fn every_event_of_a_lifetime_is_paired_and_ids_follow_the_alloc() {
 }
 
 #[test]
+fn padding_that_nothing_shows_is_noted_and_that_which_sizes_were_rounded_with_is_kept() {
+    let rows = history(&[("alloc", 0, 500), ("free_requested", 0, 500), ("free_completed", 0, 500)])
+        .segment(0, &[(2 * MIB, 0, "inactive")])
+        .npu()
+        .rows();
+    assert_eq!(rows.stat("block_padding_unknown"), Some(1));
+    assert_eq!(rows.ints("snapshot", "block_padding"), [Some(32)]);
+    assert_eq!(lives(&rows), [(0, 500, (1024, false), [Some(0), Some(1), Some(2)], "window", "freed")]);
+}
+
+#[test]
 fn what_was_there_before_the_window_is_found_from_its_end() {
     // At 0 allocated before, at 512 pending before, at 1024 and 2048 never touched.
     let rows = history(&[("free_completed", 512, 10), ("free_requested", 0, 20), ("free_completed", 0, 20)])
@@ -84,7 +95,7 @@ fn a_snapshot_without_history_has_what_lives_and_its_counters() {
 }
 
 #[test]
-fn segments_that_are_unmapped_in_the_middle_were_there_before() {
+fn b18_segments_that_are_unmapped_in_the_middle_were_there_before() {
     let rows = history(&[
         ("segment_unmap", 20 * MIB, 20 * MIB),
         ("segment_map", 60 * MIB, 20 * MIB),
@@ -106,7 +117,7 @@ fn a_freed_segment_from_before_the_window_counts_in_the_base() {
 }
 
 #[test]
-fn workspaces_are_kept_apart() {
+fn b15_workspaces_are_kept_apart() {
     let triplet = ["workspace_snapshot", "segment_alloc", "alloc"]
         .map(|action| npu_event(action, BASE + 100 * MIB, 4 * MIB));
     let mut story = history(&[("segment_alloc", 0, 2 * MIB), ("alloc", 0, 500)])

@@ -48,6 +48,16 @@ fn pieces_of_a_resized_ring_buffer_are_paired_in_the_order_of_time() {
 }
 
 #[test]
+fn every_place_where_the_list_goes_back_in_time_is_counted() {
+    // Twelve pairs, each ten seconds before the one that stands in front of it: eleven steps back.
+    let pairs = (0..12)
+        .rev()
+        .flat_map(|turn| [(turn * 10, ("alloc", 0, 100)), (turn * 10 + 1, ("free_completed", 0, 100))]);
+    let rows = timed(&pairs.collect::<Vec<_>>());
+    assert_eq!(rows.stat("events_out_of_order"), Some(11));
+}
+
+#[test]
 fn clocks_that_disagree_a_little_change_nothing() {
     let mut story = history(&[
         ("alloc", 0, 100),
@@ -95,7 +105,7 @@ fn a_dump_of_one_pool_is_anchored_on_the_events_of_that_pool() {
 }
 
 #[test]
-fn frees_that_carry_the_stack_of_the_alloc_name_the_owner_of_what_was_there_before() {
+fn b32_frees_that_carry_the_stack_of_the_alloc_name_the_owner_of_what_was_there_before() {
     let stacks = ["one", "two"].map(|name| stack(name, 2));
     let mut events = Vec::new();
     for round in 0..8_usize {

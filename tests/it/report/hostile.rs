@@ -57,8 +57,8 @@ fn page(arguments: &[&'static str]) -> String {
 fn no_string_of_a_snapshot_becomes_markup() {
     let page = page(&[]);
     // Data, ECharts and ours: not one more.
-    assert_eq!(page.matches("<script").count(), 5);
-    assert_eq!(page.matches("</script>").count(), 5);
+    assert_eq!(page.matches("<script").count(), 6);
+    assert_eq!(page.matches("</script>").count(), 6);
     for markup in ["<img", "<b>s", "onerror=alert(1)>", "snap<b>"] {
         assert!(!page.contains(markup), "{markup} in the page");
     }

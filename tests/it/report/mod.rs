@@ -2,8 +2,10 @@
 
 mod browser;
 mod hostile;
+mod many;
 mod options;
 mod page;
+mod redact;
 
 use std::collections::BTreeMap;
 use std::fs;

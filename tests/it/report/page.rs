@@ -39,7 +39,7 @@ fn without_scripts(page: &str) -> String {
 }
 
 #[test]
-fn nothing_in_a_page_leads_out_of_it() {
+fn b44_nothing_in_a_page_leads_out_of_it() {
     let page = without_echarts(&report_of("npu_two_devices.pickle", &[]));
     for attribute in ["src=", "url(", "@import", "<link", "<iframe", "<object", "<base", "srcset=", "ping="] {
         assert!(!page.contains(attribute), "the page has {attribute}");

@@ -2,11 +2,11 @@
 //!
 //! What a certain snapshot lacks is in [`Info::gaps`](super::Info::gaps); this is what no better recording would add.
 
-use super::language::Text;
+use crate::analysis::language::Text;
 
 /// What kind of thing the other side has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     /// A key of the snapshot.
     Key,
     /// A field of an event.
@@ -19,8 +19,7 @@ pub enum Kind {
 
 impl Kind {
     /// The name that JSON uses.
-    #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Key => "key",
             Self::Field => "field",
@@ -30,8 +29,7 @@ impl Kind {
     }
 
     /// What people read.
-    #[must_use]
-    pub fn text(self) -> Text {
+    pub(super) fn text(self) -> Text {
         match self {
             Self::Key => Text::new("key", "顶层键"),
             Self::Field => Text::new("event field", "事件字段"),
@@ -43,15 +41,15 @@ impl Kind {
 
 /// Something that the other recorder has.
 #[derive(Debug, Clone)]
-pub struct Difference {
+pub(super) struct Difference {
     /// What it is.
-    pub kind: Kind,
+    pub(super) kind: Kind,
     /// Its name in the other's snapshot or interface.
-    pub name: &'static str,
+    pub(super) name: &'static str,
     /// What the lack does to analyses.
-    pub effect: Text,
+    pub(super) effect: Text,
     /// How to do without.
-    pub way_around: Text,
+    pub(super) way_around: Text,
 }
 
 fn difference(
@@ -69,8 +67,7 @@ fn difference(
 }
 
 /// What torch has and `torch_npu` lacks, or the other way round.
-#[must_use]
-pub fn dialect_gap(is_npu: bool) -> Vec<Difference> {
+pub(super) fn dialect_gap(is_npu: bool) -> Vec<Difference> {
     if is_npu { lacking_on_npu() } else { lacking_on_cuda() }
 }
 

@@ -1,7 +1,7 @@
 //! What `info` says: the cost of a field that is absent, the state of a history, and how to record a better snapshot.
 
-use super::info::History;
-use super::language::Text;
+use super::History;
+use crate::analysis::language::Text;
 use crate::quantity;
 
 /// A field whose absence costs something.
@@ -98,10 +98,10 @@ impl Field {
             0 => None,
             _ if present == 0 => Some(Text::new(self.en, self.zh)),
             missing => {
-                let missing = quantity::count(missing);
+                let (missing, rows) = (quantity::count(missing), quantity::count(rows));
                 Some(Text::new(
-                    format!("missing in {missing} rows; there: {}", self.en),
-                    format!("{missing} 行缺失；其中：{}", self.zh),
+                    format!("in {missing} of {rows} rows {}", self.en),
+                    format!("{rows} 行中有 {missing} 行{}", self.zh),
                 ))
             }
         }

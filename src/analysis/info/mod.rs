@@ -1,11 +1,16 @@
 //! Info: what a snapshot holds, what it lacks, what each absence costs, and how to record a better one.
 
+mod dialect_gap;
+mod figures;
+mod words;
+
 use serde_json::{Value, json};
 
+use self::dialect_gap::{Difference, dialect_gap};
+use self::words::{Field, advice, history};
 use super::facts::SnapshotFacts;
-use super::info_words::{Field, advice, history};
 use super::language::{Lang, Text};
-use super::outcome::{Cell, Figure, Quantity, TableFigure};
+use super::outcome::share;
 use crate::engine::{Engine, row};
 use crate::error::Result;
 
@@ -106,7 +111,7 @@ impl Recording {
     }
 
     fn stack_ratio(&self) -> Option<f64> {
-        ratio(self.active_stack_bytes, self.active_bytes)
+        share(self.active_stack_bytes, self.active_bytes)
     }
 
     fn json(&self) -> Value {
@@ -123,26 +128,6 @@ impl Recording {
             "active_stack_ratio": self.stack_ratio(),
         })
     }
-
-    fn cells(&self) -> Vec<Cell> {
-        vec![
-            Cell::Text(Text::same(self.device_index.to_string())),
-            Cell::Quantity(Quantity::Count(self.event_count)),
-            Cell::Quantity(Quantity::Count(self.event_count - self.stack_count)),
-            Cell::Quantity(Quantity::Bytes(Some(self.active_bytes))),
-            Cell::Quantity(Quantity::Ratio(self.stack_ratio())),
-            Cell::Text(history(self.history(), self.first_free_count)),
-        ]
-    }
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    clippy::as_conversions,
-    reason = "a share for show; 53 bits are enough"
-)]
-fn ratio(part: i64, whole: i64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// Something that a snapshot does not say.
@@ -188,8 +173,8 @@ impl Info {
     /// What the snapshot does not say, and what that costs; a history that goes back to its beginning is no gap.
     #[must_use]
     pub fn gaps(&self) -> Vec<Gap> {
-        let devices = self.recordings.iter().filter(|recording| recording.device_index >= 0);
-        let histories = devices
+        let histories = self
+            .devices()
             .filter(|recording| !matches!(recording.history(), History::Whole | History::Unknown))
             .map(|recording| Gap {
                 name: "history".to_owned(),
@@ -207,8 +192,26 @@ impl Info {
     #[must_use]
     pub fn advice(&self) -> Text {
         let is_npu = self.snapshot.as_ref().is_some_and(SnapshotFacts::is_npu);
-        let devices = || self.recordings.iter().filter(|recording| recording.device_index >= 0);
-        let worst = devices().map(Recording::history).min_by_key(|history| match history {
+        advice(is_npu, self.worst(), self.has_unexplained())
+    }
+
+    /// Whether another recording could say more than this one.
+    #[must_use]
+    pub fn can_be_better(&self) -> bool {
+        self.has_unexplained() || !matches!(self.worst(), History::Whole | History::Unknown)
+    }
+
+    fn has_unexplained(&self) -> bool {
+        self.devices().any(|recording| recording.active_stack_bytes < recording.active_bytes)
+    }
+
+    fn devices(&self) -> impl Iterator<Item = &Recording> {
+        self.recordings.iter().filter(|recording| recording.device_index >= 0)
+    }
+
+    /// The history that says least.
+    fn worst(&self) -> History {
+        let worst = self.devices().map(Recording::history).min_by_key(|history| match history {
             History::Never => 0,
             History::OneEntry => 1,
             History::Overflowed => 2,
@@ -216,40 +219,12 @@ impl Info {
             History::Unknown => 4,
             History::Whole => 5,
         });
-        let unexplained = devices().any(|recording| recording.active_stack_bytes < recording.active_bytes);
-        advice(is_npu, worst.unwrap_or(History::Never), unexplained)
+        worst.unwrap_or(History::Never)
     }
 
     /// What no better recording of this make would add.
-    fn dialect_gap(&self) -> Vec<super::Difference> {
-        self.snapshot.as_ref().map_or_else(Vec::new, |snapshot| super::dialect_gap(snapshot.is_npu()))
-    }
-
-    fn gap_table(&self) -> TableFigure {
-        let is_npu = self.snapshot.as_ref().is_some_and(SnapshotFacts::is_npu);
-        let rows = self.dialect_gap().into_iter().map(|difference| {
-            let cells = [
-                difference.kind.text(),
-                Text::same(difference.name),
-                difference.effect,
-                difference.way_around,
-            ];
-            Vec::from(cells.map(Cell::Text))
-        });
-        TableFigure {
-            title: if is_npu {
-                Text::new("What torch records and torch_npu does not", "torch 有而 torch_npu 没有的采集能力")
-            } else {
-                Text::new("What torch_npu records and torch does not", "torch_npu 有而 torch 没有的采集能力")
-            },
-            headings: vec![
-                Text::new("kind", "类别"),
-                Text::new("name", "名称"),
-                Text::new("effect on analyses", "对分析的影响"),
-                Text::new("way around", "替代办法"),
-            ],
-            rows: rows.collect(),
-        }
+    fn dialect_gap(&self) -> Vec<Difference> {
+        self.snapshot.as_ref().map_or_else(Vec::new, |snapshot| dialect_gap(snapshot.is_npu()))
     }
 
     fn known_fields(&self) -> impl Iterator<Item = (&FieldPresence, Field)> {
@@ -260,7 +235,7 @@ impl Info {
 
     /// The answer as an object.
     #[must_use]
-    pub fn json(&self, lang: super::Lang) -> Value {
+    pub fn json(&self, lang: Lang) -> Value {
         let fields: Vec<Value> = self
             .known_fields()
             .map(|(presence, field)| {
@@ -288,74 +263,6 @@ impl Info {
                 "way_around": difference.way_around.get(lang),
             })).collect::<Vec<_>>(),
         })
-    }
-
-    /// What to show a person.
-    #[must_use]
-    pub fn figures(&self) -> Vec<Figure> {
-        let mut figures = Vec::new();
-        if let Some(snapshot) = &self.snapshot {
-            let (container, format) = (snapshot.container(), snapshot.format());
-            figures.push(Figure::Note(Text::new(
-                format!("Container {container}; format {}", format.get(Lang::En)),
-                format!("容器 {container}；格式 {}", format.get(Lang::Zh)),
-            )));
-        }
-        figures.push(Figure::Table(self.recording_table()));
-        figures.push(Figure::Table(self.field_table()));
-        figures.push(Figure::Table(self.count_table()));
-        figures.push(Figure::Table(self.gap_table()));
-        figures.push(Figure::Note(self.advice()));
-        figures
-    }
-
-    fn recording_table(&self) -> TableFigure {
-        TableFigure {
-            title: Text::new("Recording", "记录情况"),
-            headings: vec![
-                Text::new("device", "设备"),
-                Text::new("events", "事件数"),
-                Text::new("without stack", "无调用栈"),
-                Text::new("active", "活跃内存"),
-                Text::new("with stack", "有栈占比"),
-                Text::new("history", "历史"),
-            ],
-            rows: self.recordings.iter().map(Recording::cells).collect(),
-        }
-    }
-
-    fn field_table(&self) -> TableFigure {
-        let rows = self.known_fields().map(|(presence, field)| {
-            let cost = field.cost(presence.row_count, presence.present_count);
-            vec![
-                Cell::Text(Text::same(format!("{}.{}", presence.part, presence.field))),
-                Cell::Quantity(Quantity::Ratio(ratio(presence.present_count, presence.row_count))),
-                Cell::Text(cost.unwrap_or_else(|| Text::same(""))),
-            ]
-        });
-        TableFigure {
-            title: Text::new("Fields", "字段"),
-            headings: vec![
-                Text::new("field", "字段"),
-                Text::new("rows with it", "具备占比"),
-                Text::new("what its absence costs", "缺失的代价"),
-            ],
-            rows: rows.collect(),
-        }
-    }
-
-    fn count_table(&self) -> TableFigure {
-        let rows = self.tables.iter().map(|table| {
-            vec![
-                Cell::Text(Text::same(table.table_name.clone())),
-                Cell::Quantity(Quantity::Count(table.row_count)),
-            ]
-        });
-        TableFigure {
-            title: Text::new("Tables", "表"),
-            headings: vec![Text::new("table", "表"), Text::new("rows", "行数")],
-            rows: rows.collect(),
-        }
     }
 }
 

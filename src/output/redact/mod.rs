@@ -1,71 +1,103 @@
 //! Text without user names and without the folders that lead to a file, for results that leave the house.
 //!
-//! A path keeps what tells code apart: the package inside `site-packages`, else the last two parts of it.
+//! Paths are shortened wherever they stand. The names of users that paths give away are learned first and replaced in every
+//! text, with a path round them or without.
+
+mod names;
+mod paths;
 
 use std::borrow::Cow;
 use std::io::{self, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{Array as _, ArrayRef, StringArray};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
+use serde_json::Value;
 
-use crate::engine::{Cell, Rows};
+use crate::engine::{Cell, Engine, Rows};
+use crate::error::Result;
+use names::Names;
 
 /// Whether, and with which names, text is redacted.
 #[derive(Debug, Clone)]
 pub struct Redaction {
-    is_on: bool,
+    names: Option<Arc<Names>>,
 }
-
-/// What stands for the folders that were left out.
-const CUT: &str = "…/";
-/// Parts of a path that are kept at its end.
-const KEPT: usize = 2;
-/// Folders behind which a path is the same on every machine.
-const ROOTS: [&str; 3] = ["site-packages", "dist-packages", "node_modules"];
 
 impl Redaction {
     /// Changes nothing.
     #[must_use]
     pub const fn none() -> Self {
-        Self { is_on: false }
+        Self { names: None }
     }
 
-    /// Shortens paths.
+    /// Shortens paths, and replaces the names of users that the paths of a snapshot, of its sources and of whoever runs this
+    /// give away.
+    ///
+    /// # Errors
+    /// The snapshot cannot be read.
+    pub fn learn(engine: &Engine, sources: &[&Path]) -> Result<Self> {
+        Ok(Self { names: Some(Arc::new(Names::learn(engine, sources)?)) })
+    }
+
+    /// Shortens paths, and replaces the names of users in some texts, each of which may hold paths.
     #[must_use]
-    pub const fn paths() -> Self {
-        Self { is_on: true }
+    pub fn of_texts(texts: &[&str]) -> Self {
+        let mut names = Names::default();
+        texts.iter().for_each(|text| names.add(text));
+        Self { names: Some(Arc::new(names)) }
     }
 
-    /// The text with every absolute path in it shortened.
+    /// The text with every absolute path in it shortened and every name replaced.
     #[must_use]
     pub fn apply<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if !self.is_on || !text.contains(['/', '\\']) {
-            return Cow::Borrowed(text);
+        let Some(names) = &self.names else { return Cow::Borrowed(text) };
+        // Names first: a name may have a blank in it, at which a path seems to end.
+        match names.replace(text) {
+            Cow::Borrowed(text) => paths::shortened(text),
+            Cow::Owned(text) => Cow::Owned(paths::shortened(&text).into_owned()),
         }
-        let mut redacted = String::with_capacity(text.len());
-        let mut rest = text;
-        while let Some(start) = path_start(rest) {
-            let (before, from) = rest.split_at(start);
-            redacted.push_str(before);
-            let end = from.find(ends_path).unwrap_or(from.len());
-            let (path, behind) = from.split_at(end);
-            redacted.push_str(&shorten(path));
-            rest = behind;
+    }
+
+    /// The value with every text in it redacted; keys only where they are no names of fields.
+    #[must_use]
+    pub fn value(&self, value: &Value) -> Value {
+        let is_field =
+            |key: &str| key.chars().all(|symbol| symbol.is_ascii_alphanumeric() || "_.$-".contains(symbol));
+        match value {
+            Value::String(text) => Value::String(self.apply(text).into_owned()),
+            Value::Array(items) => items.iter().map(|item| self.value(item)).collect(),
+            Value::Object(map) => map
+                .iter()
+                .map(|(key, item)| {
+                    let key = if is_field(key) { key.clone() } else { self.apply(key).into_owned() };
+                    (key, self.value(item))
+                })
+                .collect(),
+            other => other.clone(),
         }
-        redacted.push_str(rest);
-        Cow::Owned(redacted)
     }
 
     /// The rows with every text in them redacted.
     #[must_use]
     pub fn rows(&self, rows: Rows) -> Rows {
-        if !self.is_on {
+        if self.names.is_none() {
             return rows;
         }
-        let fields: Vec<Field> = rows
-            .schema
+        let schema = self.schema(&rows.schema);
+        let batches = rows.batches.iter().filter_map(|batch| self.batch(batch, &schema));
+        Rows { batches: batches.collect(), schema }
+    }
+
+    /// The schema of redacted rows: texts are plain strings.
+    #[must_use]
+    pub fn schema(&self, schema: &SchemaRef) -> SchemaRef {
+        if self.names.is_none() {
+            return Arc::clone(schema);
+        }
+        let fields: Vec<Field> = schema
             .fields()
             .iter()
             .map(|field| {
@@ -73,12 +105,17 @@ impl Redaction {
                 if is_text(field.data_type()) { field.with_data_type(DataType::Utf8) } else { field }
             })
             .collect();
-        let schema: SchemaRef = Arc::new(Schema::new(fields));
-        let batches = rows.batches.iter().filter_map(|batch| {
-            let columns = batch.columns().iter().map(|column| self.column(column)).collect();
-            RecordBatch::try_new(Arc::clone(&schema), columns).ok()
-        });
-        Rows { batches: batches.collect(), schema }
+        Arc::new(Schema::new(fields))
+    }
+
+    /// The rows of a batch with every text in them redacted, under the schema that [`Redaction::schema`] gives.
+    #[must_use]
+    pub fn batch(&self, batch: &RecordBatch, schema: &SchemaRef) -> Option<RecordBatch> {
+        if self.names.is_none() {
+            return Some(batch.clone());
+        }
+        let columns = batch.columns().iter().map(|column| self.column(column)).collect();
+        RecordBatch::try_new(Arc::clone(schema), columns).ok()
     }
 
     fn column(&self, column: &ArrayRef) -> ArrayRef {
@@ -142,51 +179,6 @@ fn is_text(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8)
 }
 
-/// Where an absolute path begins: a slash, or a drive letter, that no word stands before.
-fn path_start(text: &str) -> Option<usize> {
-    let mut before = None;
-    for (at, symbol) in text.char_indices() {
-        let begins =
-            before.is_none_or(|before: char| !before.is_alphanumeric() && !"._-/\\:~…)]".contains(before));
-        let next = text.get(at + symbol.len_utf8()..).unwrap_or_default();
-        let is_unix = symbol == '/' && next.starts_with(|c: char| c.is_alphanumeric() || "._-~".contains(c));
-        let is_drive = symbol.is_ascii_alphabetic() && (next.starts_with(":\\") || next.starts_with(":/"));
-        let is_home = symbol == '~' && next.starts_with('/');
-        if begins && (is_unix || is_drive || is_home) {
-            return Some(at);
-        }
-        before = Some(symbol);
-    }
-    None
-}
-
-/// What a path as frames have it does not hold.
-fn ends_path(symbol: char) -> bool {
-    symbol.is_whitespace() || symbol.is_control() || "\"'<>|`,;()".contains(symbol)
-}
-
-/// The end of a path, with a mark for what was before it.
-fn shorten(path: &str) -> String {
-    let parts: Vec<&str> = path.split(['/', '\\']).filter(|part| !part.is_empty()).collect();
-    let root = parts.iter().rposition(|part| ROOTS.contains(part)).map(|at| at + 1);
-    let from = root.unwrap_or_else(|| parts.len().saturating_sub(KEPT));
-    if root.is_none() && parts.len() < KEPT {
-        return path.to_owned();
-    }
-    // Of a path as short as /home/name/run.py even the last two parts name somebody.
-    let is_home =
-        |at: usize| parts.get(at).is_some_and(|part| matches!(*part, "home" | "Users" | "~" | "users"));
-    let from = if from > 0 && is_home(from - 1) {
-        from + 1
-    } else if is_home(from) {
-        from + 2
-    } else {
-        from
-    };
-    let kept = parts.get(from..).unwrap_or_default();
-    format!("{CUT}{}", kept.join("/"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,7 +198,7 @@ mod tests {
             ("<frozen runpy>", "<frozen runpy>"),
             ("~/work/x/run.py", "…/x/run.py"),
         ] {
-            assert_eq!(Redaction::paths().apply(text), redacted, "{text}");
+            assert_eq!(Redaction::of_texts(&[]).apply(text), redacted, "{text}");
             assert_eq!(Redaction::none().apply(text), text);
         }
     }
@@ -214,7 +206,7 @@ mod tests {
     #[test]
     fn a_line_is_redacted_however_it_is_cut_into_writes() {
         let mut out = Vec::new();
-        let mut writer = Redaction::paths().writer(&mut out);
+        let mut writer = Redaction::of_texts(&[]).writer(&mut out);
         for piece in ["at /ho", "me/ada/run.py\nand /home/", "ada/a/b.py"] {
             writer.write_all(piece.as_bytes()).unwrap();
         }
