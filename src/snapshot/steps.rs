@@ -57,8 +57,6 @@ impl<'a> Marked<'a> {
     pub(super) fn new(path: Option<&Path>, sink: &'a mut dyn RowSink) -> Result<Self> {
         let (allocs, devices) = (HashMap::new(), HashMap::new());
         let (mut marks, mut unreadable) = (Vec::new(), 0);
-        // Whoever opens a pipe waits for somebody to write to it.
-        let path = path.filter(|path| path.is_file());
         let Some((path, Ok(file))) = path.map(|path| (path, File::open(path))) else {
             return Ok(Self { sink, marks, unreadable, allocs, devices });
         };
