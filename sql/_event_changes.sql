@@ -19,7 +19,6 @@
 -- @column active               BIGINT   Change of the bytes in allocated and pending-free blocks, rounding included.
 -- @column allocated_requested  BIGINT   Change of the bytes asked for in allocated blocks.
 -- @column active_requested     BIGINT   Change of the bytes asked for in allocated and pending-free blocks.
--- Whether something is so is a number here: sums of products cost less than a CASE for each of millions of events.
 WITH sized AS (
   SELECT
     t.device_id AS device_id,
@@ -31,9 +30,9 @@ WITH sized AS (
     t.stream AS stream,
     t.pool_id_0 AS pool_id_0,
     t.pool_id_1 AS pool_id_1,
-    CASE WHEN t.pool_id_0 <> k.only_pool_0 OR t.pool_id_1 <> k.only_pool_1 THEN 0 ELSE 1 END
+    CASE WHEN t.pool_id_0 <> r.only_pool_0 OR t.pool_id_1 <> r.only_pool_1 THEN 0 ELSE 1 END
       AS is_counted,
-    k.frees_are_one AS frees_are_one,
+    COALESCE(r.frees_are_one, 0) AS frees_are_one,
     CAST(t.action IN ('segment_alloc', 'segment_map') AS BIGINT) AS is_growth,
     CAST(t.action IN ('segment_free', 'segment_unmap') AS BIGINT) AS is_shrinkage,
     CAST(t.action = 'alloc' AS BIGINT) AS is_alloc,
@@ -42,10 +41,13 @@ WITH sized AS (
     COALESCE(t.size, 0) AS event_size,
     COALESCE((t.size + k.padding + 511) / NULLIF(512, 0) * 512, 0) AS rule_size
   FROM _event_scale AS k
+  LEFT JOIN _event_rules AS r
+    ON r.device_id = k.device_id
   JOIN traces AS t
     ON t.device_id = k.device_id
   WHERE t.is_workspace = 0
 ),
+-- What is so or not is a number here: for millions of events products cost less than a CASE.
 signed AS (
   SELECT
     device_id,

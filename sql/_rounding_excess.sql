@@ -2,7 +2,8 @@
 --
 -- One row per event of an allocation whose block is not as large as the rule says: blocks that were not split, or sizes
 -- that only the final state tells. These are few, so that joining them to millions of events is cheap. Events that the
--- trace lacks changed nothing, wherever the replay takes them to have been.
+-- trace lacks changed nothing, wherever the replay takes them to have been: what is there then is another event, or one
+-- of another allocation, which has another size.
 --
 -- @kept
 -- @column device_id    BIGINT  devices.id.
@@ -14,6 +15,7 @@ WITH other_sizes AS (
   SELECT
     device_id,
     stream,
+    requested_size,
     alloc_index,
     free_requested_index,
     free_completed_index,
@@ -33,6 +35,7 @@ events AS (
     o.device_id AS device_id,
     o.stream AS stream,
     k.kind AS kind,
+    o.requested_size AS requested_size,
     CASE k.kind
       WHEN 'alloc' THEN o.alloc_index
       WHEN 'free_requested' THEN o.free_requested_index
@@ -51,10 +54,25 @@ SELECT
   SUM(e.allocated) AS allocated,
   SUM(e.active) AS active
 FROM events AS e
-LEFT JOIN _implied_events AS i
-  ON i.device_id = e.device_id
-  AND i.trace_index = e.trace_index
-  AND i.kind = e.kind
 WHERE e.trace_index IS NOT NULL
-  AND i.device_id IS NULL
+  AND NOT EXISTS (
+    SELECT 1
+    FROM _event_rules AS r
+    JOIN traces AS t
+      ON t.device_id = r.device_id
+    WHERE r.lacks_events = 1
+      AND t.device_id = e.device_id
+      AND t.trace_index = e.trace_index
+      AND (
+        t.size <> e.requested_size
+        OR (
+          t.action <> e.kind
+          AND (
+            r.frees_are_one = 0
+            OR e.kind = 'alloc'
+            OR t.action NOT IN ('free_requested', 'free_completed')
+          )
+        )
+      )
+  )
 GROUP BY e.device_id, e.trace_index

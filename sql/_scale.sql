@@ -9,5 +9,5 @@
 -- @column slice_width  BIGINT  Events of a slice.
 SELECT
   COALESCE(MAX(block_padding), 0) AS padding,
-  (SELECT COUNT(*) FROM traces) / NULLIF(20000, 0) + 1 AS slice_width
+  COALESCE(MAX(event_count), 0) / NULLIF(20000, 0) + 1 AS slice_width
 FROM snapshot

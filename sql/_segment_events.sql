@@ -22,10 +22,12 @@ SELECT
   t.stream AS stream,
   t.pool_id_0 AS pool_id_0,
   t.pool_id_1 AS pool_id_1
-FROM _event_scale AS k
+FROM devices AS d
+LEFT JOIN _event_rules AS r
+  ON r.device_id = d.id
 JOIN traces AS t
-  ON t.device_id = k.device_id
+  ON t.device_id = d.id
 WHERE t.is_workspace = 0
   AND t.action IN ('segment_alloc', 'segment_map', 'segment_free', 'segment_unmap')
-  AND (k.only_pool_0 IS NULL OR t.pool_id_0 IS NULL OR t.pool_id_0 = k.only_pool_0)
-  AND (k.only_pool_1 IS NULL OR t.pool_id_1 IS NULL OR t.pool_id_1 = k.only_pool_1)
+  AND (r.only_pool_0 IS NULL OR t.pool_id_0 IS NULL OR t.pool_id_0 = r.only_pool_0)
+  AND (r.only_pool_1 IS NULL OR t.pool_id_1 IS NULL OR t.pool_id_1 = r.only_pool_1)

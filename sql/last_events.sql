@@ -16,7 +16,6 @@
 -- @column stream        BIGINT   Stream.
 -- @column stack_id      BIGINT   Call stack of the event: call_stacks.id; NULL where none was recorded.
 -- @column frames_json   VARCHAR  Its frames as JSON, innermost first; NULL without a stack.
--- Of the history only the slices are looked into that so many events reach back to.
 WITH counted AS (
   SELECT
     device_id,
@@ -28,6 +27,7 @@ WITH counted AS (
     ) - event_count AS later_count
   FROM _memory_slices
 ),
+-- Of the history only the slices are looked into that so many events reach back to.
 reached AS (
   SELECT
     c.device_id AS device_id,

@@ -79,19 +79,24 @@ bases AS (
     n.pool_id_0 AS pool_id_0,
     n.pool_id_1 AS pool_id_1,
     CASE
-      WHEN b.reserved IS NOT NULL THEN COALESCE(f.reserved, 0) - n.reserved
+      WHEN b.reserved IS NOT NULL
+        THEN COALESCE(f.reserved, 0) - n.reserved
     END AS reserved,
     CASE
-      WHEN b.allocated IS NOT NULL THEN COALESCE(f.allocated, 0) - n.allocated
+      WHEN b.allocated IS NOT NULL
+        THEN COALESCE(f.allocated, 0) - n.allocated
     END AS allocated,
     CASE
-      WHEN b.active IS NOT NULL THEN COALESCE(f.active, 0) - n.active
+      WHEN b.active IS NOT NULL
+        THEN COALESCE(f.active, 0) - n.active
     END AS active,
     CASE
-      WHEN b.allocated_requested IS NOT NULL THEN COALESCE(f.allocated_requested, 0) - n.allocated_requested
+      WHEN b.allocated_requested IS NOT NULL
+        THEN COALESCE(f.allocated_requested, 0) - n.allocated_requested
     END AS allocated_requested,
     CASE
-      WHEN b.active_requested IS NOT NULL THEN COALESCE(f.active_requested, 0) - n.active_requested
+      WHEN b.active_requested IS NOT NULL
+        THEN COALESCE(f.active_requested, 0) - n.active_requested
     END AS active_requested
   FROM net_changes AS n
   LEFT JOIN finals AS f

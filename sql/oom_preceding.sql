@@ -18,7 +18,6 @@
 -- @column stream        BIGINT   Stream.
 -- @column stack_id      BIGINT   Call stack of the event: call_stacks.id; NULL where none was recorded.
 -- @column frames_json   VARCHAR  Its frames as JSON, innermost first; NULL without a stack.
--- Of the history only the slices are looked into that so many events reach back to.
 WITH counted AS (
   SELECT
     device_id,
@@ -46,6 +45,7 @@ failures AS (
   WHERE ($newest IS NULL OR e.newest <= $newest)
     AND ($device IS NULL OR d.device_index = $device)
 ),
+-- Of the history only the slices are looked into that so many events reach back to.
 reached AS (
   SELECT
     f.device_id AS device_id,

@@ -1,6 +1,9 @@
 //! The tables and macros of a snapshot under their names: the snapshot's own bare, another's with its schema in front.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
@@ -81,7 +84,7 @@ impl Engine {
     pub(super) fn register_store(&mut self, schema: &str, store: Store) -> Result<()> {
         for table in TABLES {
             let path = store.table_path(table.name);
-            let location = path.to_string_lossy().into_owned();
+            let location = location(&path);
             let columns = view_schema(table);
             let options = ParquetReadOptions::default().schema(&columns);
             let name = TableReference::partial(schema, table.name);
@@ -163,6 +166,21 @@ impl Engine {
 /// The name that a relation of a snapshot has in SQL.
 pub(super) fn qualified(schema: &str, name: &str) -> String {
     if schema == OWN { name.to_owned() } else { format!("{schema}.{name}") }
+}
+
+/// A file as the engine takes it for one: a plain path with `*`, `?` or `[` in it would be a pattern.
+fn location(path: &Path) -> String {
+    let absolute = fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+    let absolute = absolute.unwrap_or_else(|_| path.to_owned());
+    let mut url = "file://".to_owned();
+    for byte in absolute.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(byte) {
+            url.push(char::from(*byte));
+        } else {
+            let _infallible = write!(url, "%{byte:02X}");
+        }
+    }
+    url
 }
 
 /// The table's schema without the docs that its columns carry, over which the planner stumbles where a UNION brings

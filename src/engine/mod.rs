@@ -5,6 +5,7 @@
 
 mod attach;
 mod bounded;
+mod checked_integers;
 mod checked_sum;
 mod doc;
 mod explain;
@@ -234,6 +235,7 @@ impl Engine {
             .map_err(|source| query_error("start", &source))?;
         let context = SessionContext::new_with_config_rt(config, environment);
         context.add_analyzer_rule(Arc::new(whole_aggregate::OneRow));
+        context.add_analyzer_rule(Arc::new(checked_integers::CheckedIntegers));
         context.register_udaf(AggregateUDF::new_from_impl(CheckedSum::default()));
         bounded::register(&context, options.memory_limit);
         let memory_limit = options.memory_limit;

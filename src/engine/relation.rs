@@ -110,7 +110,8 @@ impl Relations {
             let is_needed = needed.get(relation.place).copied().unwrap_or_default();
             if is_needed && relation.planned.get().is_none() {
                 // A column of the same name as a relation makes one plan more, and no harm.
-                for named in words(relation.definition.body).filter_map(|word| self.places.get(word)) {
+                let named = words(relation.definition.body).filter_map(|word| self.places.get(word));
+                for named in named.filter(|named| **named < relation.place) {
                     if let Some(named) = needed.get_mut(*named) {
                         *named = true;
                     }
@@ -210,5 +211,39 @@ impl SchemaProvider for Names {
 
     fn table_exist(&self, name: &str) -> bool {
         self.tables.table_exist(name) || self.relation(name).is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::engine::{Engine, Options};
+
+    fn planned(engine: &Engine) -> BTreeSet<&'static str> {
+        let relations = engine.macros.values().filter(|relation| relation.planned.get().is_some());
+        relations.map(|relation| relation.definition.name).collect()
+    }
+
+    #[test]
+    fn only_what_a_query_names_is_planned_with_what_it_is_made_of() {
+        let engine = Engine::in_memory(HashMap::new(), Options::default()).unwrap();
+        assert!(planned(&engine).is_empty());
+        engine.relation("churn", &[]).unwrap();
+        assert_eq!(planned(&engine), BTreeSet::from(["churn"]));
+        let rows = engine.query("SELECT * FROM memory_curve(device => 0)").unwrap();
+        rows.for_each(|batch| assert_eq!(batch.unwrap().num_rows(), 0));
+        let curve = ["_memory_base", "_memory_slices", "_rounding_excess", "_stream_slices", "memory_curve"];
+        let below = ["_event_changes", "_scale", "_sized_allocations", "churn"];
+        assert_eq!(planned(&engine), curve.into_iter().chain(below).collect());
+    }
+
+    #[test]
+    fn names_are_listed_without_being_planned() {
+        let engine = Engine::in_memory(HashMap::new(), Options::default()).unwrap();
+        let sql = "SELECT table_type FROM information_schema.tables WHERE table_name = 'churn'";
+        let rows: usize = engine.query(sql).unwrap().map(|batch| batch.unwrap().num_rows()).sum();
+        assert_eq!((rows, planned(&engine).len()), (1, 0));
     }
 }

@@ -11,18 +11,18 @@ pub(super) const DEVICES: usize = 8;
 /// Tables of a section, at most: with an out-of-memory event on each of many devices there would be hundreds.
 pub(super) const TABLES: usize = 32;
 /// Levels of all timelines of a page, and fewest of one.
-const LEVELS: usize = 8000;
+const LEVELS: usize = 6000;
 const FEWEST_LEVELS: usize = 400;
 /// Spans of all segment layouts of a page, and the fewest cells that a segment is divided into.
-const SPANS: usize = 24_000;
-const FEWEST_CELLS: usize = 60;
+const SPANS: usize = 18_000;
+const FEWEST_CELLS: usize = 24;
 /// Cells of a segment where there is room: about what a wide screen has columns.
 const CELLS: usize = 1000;
 /// Pool events of all charts of a page, and fewest of one.
-const POOL_EVENTS: usize = 2000;
+const POOL_EVENTS: usize = 1200;
 const FEWEST_POOL_EVENTS: usize = 150;
 /// Frames of all flame graphs of a page, fewest and most of one.
-const FRAMES: usize = 1600;
+const FRAMES: usize = 1200;
 const FEWEST_FRAMES: usize = 60;
 const MOST_FRAMES: usize = 400;
 
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn many_devices_share_what_two_need_not() {
         assert_eq!(Budget::of(&[section(2)]).levels, 2000);
-        assert_eq!(Budget::of(&[section(16)]).levels, 500);
+        assert_eq!(Budget::of(&[section(16)]).levels, 400);
         assert_eq!(Budget::of(&[section(100)]).levels, 400);
         assert_eq!(Budget::of(&[]).cells, 1000);
     }

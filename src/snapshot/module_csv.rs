@@ -180,7 +180,8 @@ fn number(field: &[u8], unit: i64) -> Option<i64> {
     for digit in fraction {
         (scale, part) = (scale * 10, part * 10 + i128::from(digit - b'0'));
     }
-    let bytes = (i128::from(whole) * scale + part) * i128::from(unit);
+    // At most 31 digits before the unit, which has up to 10: more than the type has.
+    let bytes = (i128::from(whole) * scale + part).checked_mul(i128::from(unit))?;
     i64::try_from((bytes + scale / 2) / scale).ok()
 }
 
@@ -249,11 +250,23 @@ mod tests {
     fn what_is_no_row_is_counted_and_the_others_stay() {
         let usages = of_device(
             "moduleName,curMemSize(MB),memPeakSize(MB)\nHCCL\n,1,1\nA,x,1\nB,1e3,1\nC,1,\nD,.,1\nE,9223372036854775807,1\n\
+             F,9223372036854775807.999999999999999,1\n\
              \"un\"\"quoted, name\",1,2\nRUNTIME,1.5,2,more\n",
         );
-        assert_eq!(usages.unreadable, 6);
+        assert_eq!(usages.unreadable, 8);
         let names: Vec<&str> = usages.rows.keys().map(|(_, name)| name.as_str()).collect();
         assert_eq!(names, ["RUNTIME", "un\"quoted, name"]);
+    }
+
+    #[test]
+    fn what_no_number_of_bytes_can_be_is_counted() {
+        // 2^63 - 1 GiB with twelve digits behind the point would need more than 128 bits on the way; 2^33 GiB are 2^63 bytes.
+        let usages = of_device(
+            "moduleName,curMemSize(GB)\nA,9223372036854775807.000000000000\nB,8589934592\nC,8589934591\n",
+        );
+        let most = row((1 << 62) - (1 << 30) + (1 << 62), (1 << 62) - (1 << 30) + (1 << 62), None, 1);
+        assert_eq!(usages.rows, BTreeMap::from([((2, "C".to_owned()), most)]));
+        assert_eq!(usages.unreadable, 2);
     }
 
     #[test]

@@ -78,7 +78,9 @@ impl Key {
 
     /// The key in the store `dir`.
     fn read(dir: &Path) -> Option<Self> {
-        let text = fs::read(dir.join(FILE)).ok()?;
+        let path = dir.join(FILE);
+        // Whoever opens a pipe waits for somebody to write to it.
+        let text = path.is_file().then(|| fs::read(&path).ok()).flatten()?;
         serde_json::from_slice(&text).ok()
     }
 

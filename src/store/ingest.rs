@@ -237,8 +237,11 @@ pub(super) fn is_replaceable_folder(path: &Path) -> bool {
 
 /// Nothing, an empty file, or a database with npusnap's mark in its header.
 fn is_replaceable_database(path: &Path) -> bool {
-    let Ok(metadata) = fs::symlink_metadata(path) else { return true };
-    if metadata.is_dir() {
+    if fs::symlink_metadata(path).is_err() {
+        return true;
+    }
+    // Whoever opens a pipe waits for somebody to write to it.
+    if !path.is_file() {
         return false;
     }
     let mut header = Vec::new();

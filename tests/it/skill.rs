@@ -156,6 +156,8 @@ pub(crate) fn run_in_a_folder_of_snapshots(commands: &[String]) {
         let from = root().join("fixtures").join(format!("{fixture}.pickle"));
         fs::copy(from, folder.path().join(format!("{name}.pickle"))).unwrap();
     }
+    fs::create_dir(folder.path().join("snapshots")).unwrap();
+    fs::copy(folder.path().join("oom.pickle"), folder.path().join("snapshots/rank7.pickle")).unwrap();
     let snapshot = fs::read(folder.path().join("snapshot.pickle")).unwrap();
     fs::write(folder.path().join("broken.pickle"), &snapshot[..snapshot.len() / 2]).unwrap();
     let zipped = fs::File::create(folder.path().join("snapshot.pickle.gz")).unwrap();

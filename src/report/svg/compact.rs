@@ -21,26 +21,38 @@ const LONG: usize = 6;
 /// The picture as plotters wrote it, one element or text to a line, in fewer bytes.
 pub(super) fn compact(svg: &str) -> String {
     let mut made = String::with_capacity(svg.len() / 2);
-    let mut area: Option<Shape<'_>> = None;
+    let mut waiting: Vec<Shape<'_>> = Vec::new();
+    let mut rectangles: Vec<Rectangle<'_>> = Vec::new();
     for line in svg.lines() {
         let shape = Shape::parse(line);
-        if let Some(area) = area.take() {
-            if let Some(outline) = shape.as_ref().filter(|shape| shape.outlines(&area)) {
-                area.write(&mut made, Some(outline));
+        if let (Some(shape), Some(before)) = (&shape, waiting.last()) {
+            if shape.outlines(before) {
+                write(&mut made, &waiting, Some(shape));
+                waiting.clear();
                 continue;
             }
-            area.write(&mut made, None);
+            if shape.continues(before) {
+                waiting.extend(Shape::parse(line));
+                continue;
+            }
         }
+        write(&mut made, &waiting, None);
+        waiting.clear();
+        let rectangle = Rectangle::parse(line);
+        if rectangle.as_ref().zip(rectangles.last()).is_some_and(|(one, last)| one.style == last.style) {
+            rectangles.extend(rectangle);
+            continue;
+        }
+        tiles(&mut made, &mut rectangles);
         match shape {
-            Some(shape) if shape.is_area => area = Some(shape),
-            Some(shape) => shape.write(&mut made, None),
+            _ if rectangle.is_some() => rectangles.extend(rectangle),
+            Some(shape) => waiting.push(shape),
             None if line.starts_with('<') => plain(&mut made, line),
             None => made.push_str(line),
         }
     }
-    if let Some(area) = area {
-        area.write(&mut made, None);
-    }
+    write(&mut made, &waiting, None);
+    tiles(&mut made, &mut rectangles);
     made.push('\n');
     made
 }
@@ -81,46 +93,85 @@ impl<'a> Shape<'a> {
 
     /// Whether it is a line along the beginning of an area, which closes along the bottom.
     fn outlines(&self, area: &Self) -> bool {
-        !self.is_area && !self.points.is_empty() && area.points.starts_with(self.points)
+        !self.is_area && area.is_area && !self.points.is_empty() && area.points.starts_with(self.points)
     }
 
-    fn write(&self, made: &mut String, outline: Option<&Self>) {
-        let corners: Vec<(i32, i32)> = self
-            .points
-            .split(' ')
-            .filter_map(|point| {
-                let (x, y) = point.split_once(',')?;
-                Some((x.parse().ok()?, y.parse().ok()?))
-            })
-            .collect();
-        let style = match outline {
-            Some(outline) => format!(
-                "{}{}",
-                self.style.replace(" stroke=\"none\"", ""),
-                outline.style.replace(" fill=\"none\"", "")
-            ),
-            None => self.style.to_owned(),
+    /// Whether it is another piece of lines that look the same, such as a dash.
+    fn continues(&self, before: &Self) -> bool {
+        !self.is_area && !before.is_area && self.style == before.style
+    }
+
+    fn corners(&self) -> Vec<(i32, i32)> {
+        let corner = |point: &str| {
+            let (x, y) = point.split_once(',')?;
+            Some((x.parse().ok()?, y.parse().ok()?))
         };
-        let name = if corners.len() >= LONG || outline.is_some() {
-            "path"
-        } else if self.is_area {
-            "polygon"
-        } else {
-            "polyline"
-        };
-        let mut short = style;
-        for words in SILENT {
-            short = short.replace(words, "");
+        self.points.split(' ').filter_map(corner).collect()
+    }
+}
+
+/// Writes an area, with its outline if it has one, or pieces of lines that look the same, as one element.
+fn write(made: &mut String, shapes: &[Shape<'_>], outline: Option<&Shape<'_>>) {
+    let Some(first) = shapes.first() else { return };
+    let mut style = match outline {
+        Some(outline) => format!(
+            "{}{}",
+            first.style.replace(" stroke=\"none\"", ""),
+            outline.style.replace(" fill=\"none\"", "")
+        ),
+        None => first.style.to_owned(),
+    };
+    for words in SILENT {
+        style = style.replace(words, "");
+    }
+    let corners: Vec<Vec<(i32, i32)>> = shapes.iter().map(Shape::corners).collect();
+    if corners.iter().map(Vec::len).sum::<usize>() < LONG && outline.is_none() && shapes.len() == 1 {
+        let name = if first.is_area { "polygon" } else { "polyline" };
+        made.extend(["<", name, &style, " points=\"", first.points, "\"/>\n"]);
+        return;
+    }
+    made.extend(["<path", &style, " d=\""]);
+    corners.iter().for_each(|corners| steps(made, corners));
+    made.push_str("\"/>\n");
+}
+
+/// A rectangle as plotters writes it.
+struct Rectangle<'a> {
+    line: &'a str,
+    /// x, y, width, height.
+    place: [&'a str; 4],
+    style: &'a str,
+}
+
+impl<'a> Rectangle<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let mut rest = line.strip_prefix("<rect")?;
+        let mut place = [""; 4];
+        for (name, value) in [" x=\"", " y=\"", " width=\"", " height=\""].into_iter().zip(&mut place) {
+            (*value, rest) = rest.strip_prefix(name)?.split_once('"')?;
         }
-        made.extend(["<", name, &short]);
-        if name == "path" {
-            made.push_str(" d=\"");
-            steps(made, &corners);
+        Some(Self { line, place, style: rest.strip_suffix("/>")? })
+    }
+}
+
+/// Writes rectangles of one colour, many as one path.
+fn tiles(made: &mut String, rectangles: &mut Vec<Rectangle<'_>>) {
+    match rectangles.as_slice() {
+        [] => {}
+        [one] => plain(made, one.line),
+        [first, ..] => {
+            let mut style = first.style.to_owned();
+            for words in SILENT {
+                style = style.replace(words, "");
+            }
+            made.extend(["<path", &style, " d=\""]);
+            for Rectangle { place: [x, y, width, height], .. } in rectangles.iter() {
+                let _infallible = write!(made, "M{x},{y}h{width}v{height}h-{width}z");
+            }
             made.push_str("\"/>\n");
-        } else {
-            made.extend([" points=\"", self.points, "\"/>\n"]);
         }
     }
+    rectangles.clear();
 }
 
 /// A path through corners: most steps go straight along or straight up.
@@ -156,6 +207,33 @@ mod tests {
         );
         assert!(short.contains("<rect x=\"1\" y=\"2\" fill=\"#F00\"/>\n"), "{short}");
         assert!(short.contains("<text x=\"1\"> opacity=\"1\" stays</text>\n"), "{short}");
+    }
+
+    #[test]
+    fn rectangles_of_one_colour_become_one_path() {
+        let rectangle = |x: i32, fill: &str| {
+            format!(
+                "<rect x=\"{x}\" y=\"2\" width=\"3\" height=\"9\" opacity=\"1\" fill=\"{fill}\" stroke=\"none\"/>\n"
+            )
+        };
+        let svg = [rectangle(1, "#F00"), rectangle(5, "#F00"), rectangle(9, "#00F")].concat();
+        assert_eq!(
+            compact(&svg),
+            "<path fill=\"#F00\" d=\"M1,2h3v9h-3zM5,2h3v9h-3z\"/>\n\
+             <rect x=\"9\" y=\"2\" width=\"3\" height=\"9\" fill=\"#00F\"/>\n\n"
+        );
+    }
+
+    #[test]
+    fn dashes_become_one_path() {
+        let dash = |from: i32| {
+            let to = from + 4;
+            format!(
+                "<polyline fill=\"none\" stroke=\"#111\" stroke-width=\"1\" points=\"5,{from} 5,{to} \"/>\n"
+            )
+        };
+        let svg = format!("{}{}", dash(0), dash(8));
+        assert_eq!(compact(&svg), "<path fill=\"none\" stroke=\"#111\" d=\"M5,0v4M5,8v4\"/>\n\n");
     }
 
     #[test]

@@ -96,6 +96,9 @@ pub(super) fn expansion(expansion: &Expansion, wording: Wording, redaction: &Red
     let most = events.iter().map(|event| event.change.abs()).max().unwrap_or(0);
     let first = events.first().map_or(0, |event| event.trace_index);
     let last = events.last().map_or(1, |event| event.trace_index);
+    // A bubble at either end is not cut in half.
+    let margin = last.saturating_sub(first) / 50;
+    let (first, last) = (first.saturating_sub(margin), last.saturating_add(margin));
     let plot = Plot::new(HEIGHT, first, last, ByteAxis::up_to(most));
     // The sizes differ by thousands; the axis goes from power of two to power of two.
     let smallest = events.iter().map(|event| event.change.unsigned_abs()).min().unwrap_or(1).max(1);

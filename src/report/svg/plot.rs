@@ -8,7 +8,7 @@ use crate::report::axis::ByteAxis;
 const LEFT: i32 = 84;
 const RIGHT: i32 = WIDTH - 24;
 pub(super) const TOP: i32 = 34;
-const BELOW: i32 = 30;
+const BELOW: i32 = 26;
 /// Ticks along the bottom.
 const TICKS: i64 = 6;
 
@@ -84,15 +84,15 @@ impl Plot {
         }
     }
 
-    /// A name at the end of the bottom.
+    /// A name before the labels along the bottom.
     pub(super) fn named(&self, paper: &Paper<'_>, words: &Text) {
-        paper.words(words, (RIGHT, self.bottom + 26), Anchor::End, "muted");
+        paper.words(words, (LEFT - 8, self.bottom + 14), Anchor::End, "muted");
     }
 
-    /// A curve of steps that ends at `last`, with few corners: in every two columns of pixels its lowest, highest and last
+    /// A curve of steps that ends at `last`, with few corners: in every three columns of pixels its lowest, highest and last
     /// level.
     pub(super) fn steps(&self, points: &[(i64, i64)], last: i64) -> Vec<(i32, i32)> {
-        const COLUMN: i32 = 2;
+        const COLUMN: i32 = 3;
         let mut path: Vec<(i32, i32)> = Vec::new();
         let mut column: Option<(i32, i32, i32, i32)> = None;
         let mut close = |column: Option<(i32, i32, i32, i32)>| {
