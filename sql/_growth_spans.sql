@@ -2,9 +2,9 @@
 --
 -- A span is what lies between two such events, so that what was free just before one is a sum over the spans before it.
 -- Memory pools are kept apart where the events say theirs. Requests of up to 1 MiB are of kind small. Growth is of the
--- kind of the request right behind it; without one, more than 2 MiB is large, and so is what is given back. But mapped
--- memory of large kind comes and goes in pages, of 20 MiB unless the maps or the segments show another size: while
--- they do not, what is unmapped and no multiple of 20 MiB is small.
+-- kind of the request right behind it; without one, more than 2 MiB is large, and so is what is given back. But memory
+-- of large kind is mapped in pages of 20 MiB, unless maps or segments of other sizes show that it is not: while none
+-- does, what is unmapped and no multiple of 20 MiB is small.
 --
 -- @kept
 -- @column device_id        BIGINT   devices.id.
@@ -13,14 +13,36 @@
 -- @column pool_id_0        BIGINT   First word of the memory pool's id; 0 also where the events do not say it.
 -- @column pool_id_1        BIGINT   Second word; 0 likewise.
 -- @column segment_type     VARCHAR  large or small.
--- @column tells_pool       BIGINT   1 on a device whose events say their pools, else 0.
+-- @column tells_pool       BIGINT   1 where an event says its pool, else 0.
 -- @column trace_index      BIGINT   Event that added memory; NULL where another stream's or kind's did.
 -- @column grown_bytes      BIGINT   Bytes it added; NULL likewise.
 -- @column requested        BIGINT   Bytes of the alloc right behind it, rounded; NULL without one.
 -- @column reserved_change  BIGINT   Change of the bytes reserved over the span.
 -- @column active_change    BIGINT   Change of the bytes in blocks that are allocated or wait for a pending free.
 -- @column pending_change   BIGINT   Change of the bytes in blocks that wait for a pending free.
-WITH beside AS (
+WITH other_pages AS (
+  SELECT device_id
+  FROM _segment_events
+  WHERE action = 'segment_map'
+    AND size > 2097152
+    AND size % 20971520 <> 0
+  UNION
+  SELECT device_id
+  FROM _pool_segments
+  WHERE is_expandable = 1
+    AND segment_type = 'large'
+    AND total_size % 20971520 <> 0
+),
+scales AS (
+  SELECT
+    k.device_id AS device_id,
+    k.padding AS padding,
+    CASE WHEN o.device_id IS NULL THEN 0 ELSE 1 END AS has_other_pages
+  FROM _event_scale AS k
+  LEFT JOIN other_pages AS o
+    ON o.device_id = k.device_id
+),
+beside AS (
   SELECT
     e.device_id AS device_id,
     e.trace_index AS trace_index,
@@ -67,92 +89,19 @@ kinds AS (
       WHEN b.reserved > 0 AND b.next_request IS NOT NULL
       THEN CASE WHEN b.next_request <= 1048576 THEN 'small' ELSE 'large' END
       WHEN b.size <= 2097152 THEN 'small'
-      WHEN b.action = 'segment_unmap' AND b.size % 20971520 <> 0 THEN 'by_page'
+      WHEN b.action = 'segment_unmap' AND b.size % 20971520 <> 0 AND k.has_other_pages = 0
+      THEN 'small'
       ELSE 'large'
     END AS segment_type,
-    CASE
-      WHEN b.action = 'segment_map' AND b.next_request > 1048576 AND b.size % 20971520 <> 0 THEN 1
-      ELSE 0
-    END AS is_other_page,
     CASE WHEN b.reserved > 0 THEN b.trace_index END AS trace_index,
     CASE WHEN b.reserved > 0 THEN b.size END AS grown_bytes,
     CASE WHEN b.reserved > 0 THEN b.next_request END AS requested,
     b.reserved AS reserved_change,
     b.active_change AS active_change,
     b.pending_change AS pending_change
-  FROM _event_scale AS k
+  FROM scales AS k
   JOIN beside AS b
     ON b.device_id = k.device_id
-),
-sums AS (
-  SELECT
-    device_id,
-    span,
-    stream,
-    pool_id_0,
-    pool_id_1,
-    segment_type,
-    MAX(tells_pool) AS tells_pool,
-    MAX(is_other_page) AS is_other_page,
-    MAX(trace_index) AS trace_index,
-    MAX(grown_bytes) AS grown_bytes,
-    MAX(requested) AS requested,
-    SUM(reserved_change) AS reserved_change,
-    SUM(active_change) AS active_change,
-    SUM(pending_change) AS pending_change
-  FROM kinds
-  GROUP BY device_id, span, stream, pool_id_0, pool_id_1, segment_type
-),
-final_pages AS (
-  SELECT
-    device_id,
-    MAX(CASE WHEN total_size % 20971520 <> 0 THEN 1 ELSE 0 END) AS is_other_page
-  FROM _pool_segments
-  WHERE is_expandable = 1
-    AND segment_type = 'large'
-  GROUP BY device_id
-),
-told AS (
-  SELECT
-    s.device_id AS device_id,
-    s.span AS span,
-    s.stream AS stream,
-    s.pool_id_0 AS pool_id_0,
-    s.pool_id_1 AS pool_id_1,
-    s.segment_type AS segment_type,
-    MAX(s.tells_pool) OVER (PARTITION BY s.device_id) AS tells_pool,
-    MAX(s.is_other_page) OVER (PARTITION BY s.device_id) AS map_is_other_page,
-    f.is_other_page AS final_is_other_page,
-    s.trace_index AS trace_index,
-    s.grown_bytes AS grown_bytes,
-    s.requested AS requested,
-    s.reserved_change AS reserved_change,
-    s.active_change AS active_change,
-    s.pending_change AS pending_change
-  FROM sums AS s
-  LEFT JOIN final_pages AS f
-    ON f.device_id = s.device_id
-),
-settled AS (
-  SELECT
-    device_id,
-    span,
-    stream,
-    pool_id_0,
-    pool_id_1,
-    CASE
-      WHEN segment_type <> 'by_page' THEN segment_type
-      WHEN map_is_other_page = 1 OR final_is_other_page = 1 THEN 'large'
-      ELSE 'small'
-    END AS segment_type,
-    tells_pool,
-    trace_index,
-    grown_bytes,
-    requested,
-    reserved_change,
-    active_change,
-    pending_change
-  FROM told
 )
 SELECT
   device_id,
@@ -168,5 +117,5 @@ SELECT
   SUM(reserved_change) AS reserved_change,
   SUM(active_change) AS active_change,
   SUM(pending_change) AS pending_change
-FROM settled
+FROM kinds
 GROUP BY device_id, span, stream, pool_id_0, pool_id_1, segment_type
