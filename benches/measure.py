@@ -2,17 +2,20 @@
 """Measures whole processes: npusnap against `pickle.load` and the reference converter, paired in one run.
 
     benches/measure.py --binary target/release/npusnap [--samples s100k_npu,s1m_npu] [--runs 3] [--write FILE]
+                       [--peers DIR] [--memory-viz _memory_viz.py]
 
 Prints a Markdown table per sample: CPU seconds (user and system), wall seconds and peak memory of the whole process.
 CPU seconds on a shared machine move by a third between calls, so within a run every command is measured once after
 the other, and the ratios are medians of the ratios within a run. Samples come from ../shared/tools/gen_snapshot.py
-(NPUSNAP_SHARED) and are kept in --data.
+(NPUSNAP_SHARED) and are kept in --data. DIR is what `.ci/run peer` sets up: other tools from PyPI; `_memory_viz.py` is
+PyTorch's script.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import glob
 import os
 import shutil
 import statistics
@@ -115,6 +118,7 @@ def jobs(path: str, args: argparse.Namespace) -> list[Job]:
         reference = os.path.join(TOOLS, "seed_reference.py")
         command = (sys.executable, reference, "convert", path, "-o", database, "--stack-key", "identity")
         out.append(Job("reference, SQLite", command))
+    out += others(path, args)
     out += [
         Job("npusnap, decode alone", (*npusnap, "ingest", path, "--dry-run")),
         Job("npusnap, Parquet", (*npusnap, "ingest", path, "--no-sqlite", "-o", store)),
@@ -125,12 +129,29 @@ def jobs(path: str, args: argparse.Namespace) -> list[Job]:
     return out
 
 
-def overview_job(path: str, args: argparse.Namespace, folder: str) -> Job:
-    """The overview of a store that is there already."""
+def others(path: str, args: argparse.Namespace) -> list[Job]:
+    """What other tools take to have the snapshot where they can work on it."""
+    out: list[Job] = []
+    if args.peers:
+        at = os.path.join(args.peers, "venv", "bin")
+        found = glob.glob(os.path.join(args.peers, "whl", "**", "snapshot_to_db.py"), recursive=True)
+        out += [Job("`snapshot_to_db.py` of the skill, SQLite", (os.path.join(at, "python"), script, path, "-o", "{}/s.db"))
+                for script in found[:1]]
+        out.append(Job("`pt-snap import`, SQLite", (os.path.join(at, "pt-snap"), "import", path, "--no-focus", "-o", "{}/s")))
+        out.append(Job("`ptmem --summary`", (os.path.join(at, "ptmem"), "--summary", path)))
+    if args.memory_viz:
+        viz = (sys.executable, args.memory_viz)
+        out.append(Job("`_memory_viz.py trace_plot`", (*viz, "trace_plot", path, "-o", "{}/s.html")))
+        out.append(Job("`_memory_viz.py trace`", (*viz, "trace", path)))
+    return out
+
+
+def store_jobs(path: str, args: argparse.Namespace, folder: str) -> list[Job]:
+    """Analyses of a store that is there already."""
     store = os.path.join(folder, "s.npusnap")
     subprocess.run([args.binary, "--quiet", "ingest", path, "--no-sqlite", "-o", store], check=True, stdout=subprocess.DEVNULL)
-    command = (args.binary, "--quiet", "analyze", store, "--mode", "overview", "--format", "json")
-    return Job("npusnap, overview of the store", command)
+    analyze = (args.binary, "--quiet", "analyze", store, "--format", "json", "--mode")
+    return [Job(f"npusnap, {mode} of the store", (*analyze, mode)) for mode in ("overview", "all")]
 
 
 def ratio(costs: list[Cost], base: list[Cost] | None) -> str:
@@ -169,7 +190,7 @@ def measure_sample(name: str, args: argparse.Namespace) -> str:
         while file.read(1 << 24):
             pass
     with tempfile.TemporaryDirectory() as folder:
-        chosen = [*jobs(path, args), overview_job(path, args, folder)]
+        chosen = [*jobs(path, args), *store_jobs(path, args, folder)]
         costs: dict[str, list[Cost]] = {job.name: [] for job in chosen}
         for _ in range(args.runs):
             for job in chosen:
@@ -204,6 +225,8 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--data", default=os.path.join(tempfile.gettempdir(), "npusnap-samples"))
     parser.add_argument("--reference-up-to", type=int, default=300, metavar="MB", help="larger: no reference converter")
+    parser.add_argument("--peers", metavar="DIR", help="other tools, as `.ci/run peer` sets them up")
+    parser.add_argument("--memory-viz", metavar="FILE", help="PyTorch's `_memory_viz.py`")
     parser.add_argument("--write", metavar="FILE", help="write the page there too, such as benches/README.md")
     args = parser.parse_args()
     samples = args.samples.split(",")

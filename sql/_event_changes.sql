@@ -1,18 +1,19 @@
--- What every event adds to the five counters, block sizes by the rule of _event_scale.
+-- What every event adds to the five counters, block sizes by the rule of _scale.
 --
--- Entries of the NPU's workspace allocator are left out: they are no events. Markers change nothing. An event without a
--- size counts as 0.
+-- Entries of the NPU's workspace allocator are left out: they are no events. Markers change nothing, nor do events of
+-- other memory pools than the one that the dump was of. Where one of the two free events was never recorded, the other
+-- counts for both. An event without a size counts as 0.
 --
 -- @column device_id            BIGINT   devices.id.
 -- @column trace_index          BIGINT   Position of the event in the device's history.
--- @column slice_index          BIGINT   Slice of events it lies in, from 0: see _event_scale.
+-- @column slice_index          BIGINT   Slice of events it lies in, from 0: see _scale.
 -- @column time_us              BIGINT   Microseconds since the Unix epoch; NULL without a clock.
 -- @column action               VARCHAR  What happened.
 -- @column size                 BIGINT   Bytes of the event.
 -- @column stream               BIGINT   Stream, as the allocator's pointer-sized number.
 -- @column pool_id_0            BIGINT   First word of the memory pool's id; NULL where the producer does not write it.
 -- @column pool_id_1            BIGINT   Second word of the memory pool's id.
--- @column is_mark              BIGINT   1 for an event that changes nothing, such as `oom` or `snapshot`; else 0.
+-- @column is_mark              BIGINT   1 for an event of no memory, such as `oom` or `snapshot`; else 0.
 -- @column reserved             BIGINT   Change of the bytes the allocator holds from the driver.
 -- @column allocated            BIGINT   Change of the bytes in allocated blocks, rounding included.
 -- @column active               BIGINT   Change of the bytes in allocated and pending-free blocks, rounding included.
@@ -29,19 +30,42 @@ WITH sized AS (
     t.stream AS stream,
     t.pool_id_0 AS pool_id_0,
     t.pool_id_1 AS pool_id_1,
-    CASE
-      WHEN t.action IN ('segment_alloc', 'segment_map') THEN 1
-      WHEN t.action IN ('segment_free', 'segment_unmap') THEN -1
-      ELSE 0
-    END AS reserved_sign,
-    CASE t.action WHEN 'alloc' THEN 1 WHEN 'free_requested' THEN -1 ELSE 0 END AS allocated_sign,
-    CASE t.action WHEN 'alloc' THEN 1 WHEN 'free_completed' THEN -1 ELSE 0 END AS active_sign,
-    COALESCE((t.size + k.padding + 511) / NULLIF(512, 0) * 512, 0) AS rule_size,
-    COALESCE(t.size, 0) AS event_size
+    CASE WHEN t.pool_id_0 <> r.only_pool_0 OR t.pool_id_1 <> r.only_pool_1 THEN 0 ELSE 1 END
+      AS is_counted,
+    COALESCE(r.frees_are_one, 0) AS frees_are_one,
+    CAST(t.action IN ('segment_alloc', 'segment_map') AS BIGINT) AS is_growth,
+    CAST(t.action IN ('segment_free', 'segment_unmap') AS BIGINT) AS is_shrinkage,
+    CAST(t.action = 'alloc' AS BIGINT) AS is_alloc,
+    CAST(t.action = 'free_requested' AS BIGINT) AS is_request,
+    CAST(t.action = 'free_completed' AS BIGINT) AS is_completion,
+    COALESCE(t.size, 0) AS event_size,
+    COALESCE((t.size + k.padding + 511) / NULLIF(512, 0) * 512, 0) AS rule_size
   FROM _event_scale AS k
+  LEFT JOIN _event_rules AS r
+    ON r.device_id = k.device_id
   JOIN traces AS t
     ON t.device_id = k.device_id
   WHERE t.is_workspace = 0
+),
+-- What is so or not is a number here: for millions of events products cost less than a CASE.
+signed AS (
+  SELECT
+    device_id,
+    trace_index,
+    slice_index,
+    time_us,
+    action,
+    size,
+    stream,
+    pool_id_0,
+    pool_id_1,
+    event_size,
+    rule_size,
+    is_counted * (is_growth - is_shrinkage) AS reserved_sign,
+    is_counted * (is_alloc - is_request - frees_are_one * is_completion) AS allocated_sign,
+    is_counted * (is_alloc - is_completion - frees_are_one * is_request) AS active_sign,
+    1 - is_growth - is_shrinkage - is_alloc - is_request - is_completion AS is_mark
+  FROM sized
 )
 SELECT
   device_id,
@@ -53,11 +77,10 @@ SELECT
   stream,
   pool_id_0,
   pool_id_1,
-  CASE WHEN reserved_sign = 0 AND allocated_sign = 0 AND active_sign = 0 THEN 1 ELSE 0 END
-    AS is_mark,
+  is_mark,
   reserved_sign * event_size AS reserved,
   allocated_sign * rule_size AS allocated,
   active_sign * rule_size AS active,
   allocated_sign * event_size AS allocated_requested,
   active_sign * event_size AS active_requested
-FROM sized
+FROM signed

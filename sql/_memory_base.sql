@@ -1,5 +1,6 @@
 -- The five counters just before the first event of each device, one row per device.
 --
+-- @kept
 -- @column device_id            BIGINT  devices.id.
 -- @column reserved             BIGINT  Bytes the allocator held from the driver.
 -- @column allocated            BIGINT  Bytes in allocated blocks, rounding included.

@@ -6,7 +6,7 @@
 --
 -- @kept
 -- @column device_id                  BIGINT  devices.id.
--- @column slice_index                BIGINT  Number of the slice, from 0: see _event_scale.
+-- @column slice_index                BIGINT  Number of the slice, from 0: see _scale.
 -- @column first_index                BIGINT  trace_index of its first event.
 -- @column last_index                 BIGINT  trace_index of its last event.
 -- @column time_us                    BIGINT  Latest time of an event in it, in microseconds since the Unix epoch;
@@ -35,65 +35,26 @@
 -- @column active_best                BIGINT  Highest known value before the slice, base included.
 -- @column allocated_requested_best   BIGINT  Highest known value before the slice, base included.
 -- @column active_requested_best      BIGINT  Highest known value before the slice, base included.
-WITH by_rule AS (
+WITH slices AS (
   SELECT
     device_id,
     slice_index,
-    MIN(trace_index) AS first_index,
-    MAX(trace_index) AS last_index,
+    MIN(first_index) AS first_index,
+    MAX(last_index) AS last_index,
     MAX(time_us) AS time_us,
-    COUNT(*) AS event_count,
-    SUM(is_mark) AS mark_count,
-    SUM(reserved) AS reserved_change,
-    SUM(CASE WHEN reserved > 0 THEN reserved ELSE 0 END) AS reserved_rise,
-    SUM(allocated) AS allocated_change,
-    SUM(CASE WHEN allocated > 0 THEN allocated ELSE 0 END) AS allocated_rise,
-    SUM(active) AS active_change,
-    SUM(CASE WHEN active > 0 THEN active ELSE 0 END) AS active_rise,
-    SUM(allocated_requested) AS allocated_requested_change,
-    SUM(CASE WHEN allocated_requested > 0 THEN allocated_requested ELSE 0 END)
-      AS allocated_requested_rise,
-    SUM(active_requested) AS active_requested_change,
-    SUM(CASE WHEN active_requested > 0 THEN active_requested ELSE 0 END) AS active_requested_rise
-  FROM _event_changes
+    SUM(event_count) AS event_count,
+    SUM(mark_count) AS mark_count,
+    SUM(reserved_change) AS reserved_change,
+    SUM(reserved_rise) AS reserved_rise,
+    SUM(allocated_change) AS allocated_change,
+    SUM(allocated_rise) AS allocated_rise,
+    SUM(active_change) AS active_change,
+    SUM(active_rise) AS active_rise,
+    SUM(allocated_requested_change) AS allocated_requested_change,
+    SUM(active_requested_change) AS active_requested_change,
+    SUM(requested_rise) AS requested_rise
+  FROM _stream_slices
   GROUP BY device_id, slice_index
-),
-excess AS (
-  SELECT
-    x.device_id AS device_id,
-    x.trace_index / NULLIF(k.slice_width, 0) AS slice_index,
-    SUM(x.allocated) AS allocated_change,
-    SUM(CASE WHEN x.allocated > 0 THEN x.allocated ELSE 0 END) AS allocated_rise,
-    SUM(x.active) AS active_change,
-    SUM(CASE WHEN x.active > 0 THEN x.active ELSE 0 END) AS active_rise
-  FROM _rounding_excess AS x
-  JOIN _event_scale AS k
-    ON k.device_id = x.device_id
-  GROUP BY x.device_id, x.trace_index / NULLIF(k.slice_width, 0)
-),
-slices AS (
-  SELECT
-    r.device_id AS device_id,
-    r.slice_index AS slice_index,
-    r.first_index AS first_index,
-    r.last_index AS last_index,
-    r.time_us AS time_us,
-    r.event_count AS event_count,
-    r.mark_count AS mark_count,
-    r.reserved_change AS reserved_change,
-    r.reserved_rise AS reserved_rise,
-    r.allocated_change + COALESCE(x.allocated_change, 0) AS allocated_change,
-    r.allocated_rise + COALESCE(x.allocated_rise, 0) AS allocated_rise,
-    r.active_change + COALESCE(x.active_change, 0) AS active_change,
-    r.active_rise + COALESCE(x.active_rise, 0) AS active_rise,
-    r.allocated_requested_change AS allocated_requested_change,
-    r.allocated_requested_rise AS allocated_requested_rise,
-    r.active_requested_change AS active_requested_change,
-    r.active_requested_rise AS active_requested_rise
-  FROM by_rule AS r
-  LEFT JOIN excess AS x
-    ON x.device_id = r.device_id
-    AND x.slice_index = r.slice_index
 ),
 running AS (
   SELECT
@@ -137,8 +98,7 @@ running AS (
     reserved_rise,
     allocated_rise,
     active_rise,
-    allocated_requested_rise,
-    active_requested_rise
+    requested_rise
   FROM slices
 ),
 -- Where no base is known, there is no level either.
@@ -167,11 +127,10 @@ levels AS (
     r.allocated_requested_change AS allocated_requested_change,
     b.allocated_requested + r.allocated_requested - r.allocated_requested_change
       AS allocated_requested_before,
-    r.allocated_requested_rise AS allocated_requested_rise,
     b.active_requested + r.active_requested AS active_requested,
     r.active_requested_change AS active_requested_change,
     b.active_requested + r.active_requested - r.active_requested_change AS active_requested_before,
-    r.active_requested_rise AS active_requested_rise
+    r.requested_rise AS requested_rise
   FROM running AS r
   LEFT JOIN _memory_base AS b
     ON b.device_id = r.device_id
@@ -197,8 +156,8 @@ SELECT
   reserved_before + reserved_rise AS reserved_most,
   allocated_before + allocated_rise AS allocated_most,
   active_before + active_rise AS active_most,
-  allocated_requested_before + allocated_requested_rise AS allocated_requested_most,
-  active_requested_before + active_requested_rise AS active_requested_most,
+  allocated_requested_before + requested_rise AS allocated_requested_most,
+  active_requested_before + requested_rise AS active_requested_most,
   MAX(reserved_before) OVER (
     PARTITION BY device_id
     ORDER BY slice_index

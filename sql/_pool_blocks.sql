@@ -1,5 +1,6 @@
 -- Blocks of the caching allocator: all but those in segments of the workspace allocator.
 --
+-- @kept
 -- @column block_id        BIGINT   blocks.id.
 -- @column segment_id      BIGINT   segments.id.
 -- @column device_id       BIGINT   devices.id.

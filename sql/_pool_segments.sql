@@ -1,5 +1,6 @@
 -- Segments of the caching allocator: all but those of the workspace allocator.
 --
+-- @kept
 -- @column segment_id      BIGINT   segments.id.
 -- @column device_id       BIGINT   devices.id.
 -- @column total_size      BIGINT   Bytes reserved from the driver.

@@ -2,6 +2,7 @@
 --
 -- It stays the same through the whole history, so that what lives at an event and this add up to the curve.
 --
+-- @kept
 -- @column device_id       BIGINT  devices.id.
 -- @column allocated_size  BIGINT  Bytes in allocated, rounding included.
 -- @column requested_size  BIGINT  Bytes in allocated_requested.

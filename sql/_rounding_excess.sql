@@ -1,16 +1,21 @@
--- What the rule of _event_scale lacks: how much more than that an event changed the rounded counters.
+-- What the rule of _scale lacks: how much more than that an event changed the rounded counters.
 --
 -- One row per event of an allocation whose block is not as large as the rule says: blocks that were not split, or sizes
--- that only the final state tells. These are few, so that joining them to millions of events is cheap.
+-- that only the final state tells. These are few, so that joining them to millions of events is cheap. Events that the
+-- trace lacks changed nothing, wherever the replay takes them to have been: what is there then is another event, or one
+-- of another allocation, which has another size.
 --
 -- @kept
 -- @column device_id    BIGINT  devices.id.
 -- @column trace_index  BIGINT  Position of the event in the device's history.
+-- @column stream       BIGINT  Stream of the allocation.
 -- @column allocated    BIGINT  Bytes to add to the change of allocated.
 -- @column active       BIGINT  Bytes to add to the change of active.
 WITH other_sizes AS (
   SELECT
     device_id,
+    stream,
+    requested_size,
     alloc_index,
     free_requested_index,
     free_completed_index,
@@ -28,6 +33,9 @@ kinds AS (
 events AS (
   SELECT
     o.device_id AS device_id,
+    o.stream AS stream,
+    k.kind AS kind,
+    o.requested_size AS requested_size,
     CASE k.kind
       WHEN 'alloc' THEN o.alloc_index
       WHEN 'free_requested' THEN o.free_requested_index
@@ -40,10 +48,31 @@ events AS (
   CROSS JOIN other_sizes AS o
 )
 SELECT
-  device_id,
-  trace_index,
-  SUM(allocated) AS allocated,
-  SUM(active) AS active
-FROM events
-WHERE trace_index IS NOT NULL
-GROUP BY device_id, trace_index
+  e.device_id AS device_id,
+  e.trace_index AS trace_index,
+  MAX(e.stream) AS stream,
+  SUM(e.allocated) AS allocated,
+  SUM(e.active) AS active
+FROM events AS e
+WHERE e.trace_index IS NOT NULL
+  AND NOT EXISTS (
+    SELECT 1
+    FROM _event_rules AS r
+    JOIN traces AS t
+      ON t.device_id = r.device_id
+    WHERE r.lacks_events = 1
+      AND t.device_id = e.device_id
+      AND t.trace_index = e.trace_index
+      AND (
+        t.size <> e.requested_size
+        OR (
+          t.action <> e.kind
+          AND (
+            r.frees_are_one = 0
+            OR e.kind = 'alloc'
+            OR t.action NOT IN ('free_requested', 'free_completed')
+          )
+        )
+      )
+  )
+GROUP BY e.device_id, e.trace_index

@@ -1,5 +1,7 @@
 -- Events that change what is reserved, without the entries of the workspace allocator.
 --
+-- Where the dump was of one memory pool, the events of others are left out as well.
+--
 -- @kept
 -- @column device_id    BIGINT   devices.id.
 -- @column trace_index  BIGINT   Position of the event in the device's history.
@@ -11,17 +13,21 @@
 -- @column pool_id_0    BIGINT   First word of the memory pool's id; NULL where the producer does not write it.
 -- @column pool_id_1    BIGINT   Second word.
 SELECT
-  device_id,
-  trace_index,
-  action,
-  CASE WHEN action IN ('segment_alloc', 'segment_map') THEN 1 ELSE 0 END AS is_growth,
-  addr,
-  size,
-  stream,
-  pool_id_0,
-  pool_id_1
-FROM traces
-WHERE is_workspace = 0
-  AND action IN ('segment_alloc', 'segment_map', 'segment_free', 'segment_unmap')
-  AND addr IS NOT NULL
-  AND size IS NOT NULL
+  t.device_id AS device_id,
+  t.trace_index AS trace_index,
+  t.action AS action,
+  CASE WHEN t.action IN ('segment_alloc', 'segment_map') THEN 1 ELSE 0 END AS is_growth,
+  t.addr AS addr,
+  t.size AS size,
+  t.stream AS stream,
+  t.pool_id_0 AS pool_id_0,
+  t.pool_id_1 AS pool_id_1
+FROM devices AS d
+LEFT JOIN _event_rules AS r
+  ON r.device_id = d.id
+JOIN traces AS t
+  ON t.device_id = d.id
+WHERE t.is_workspace = 0
+  AND t.action IN ('segment_alloc', 'segment_map', 'segment_free', 'segment_unmap')
+  AND (r.only_pool_0 IS NULL OR t.pool_id_0 IS NULL OR t.pool_id_0 = r.only_pool_0)
+  AND (r.only_pool_1 IS NULL OR t.pool_id_1 IS NULL OR t.pool_id_1 = r.only_pool_1)

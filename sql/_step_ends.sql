@@ -9,7 +9,7 @@
 -- @column device_id   BIGINT   devices.id.
 -- @column step        BIGINT   Number of the step, from 1.
 -- @column step_count  BIGINT   Number of the device's last one.
--- @column last_index  BIGINT   trace_index of its last event, to within one slice of _event_scale.
+-- @column last_index  BIGINT   trace_index of its last event, to within one slice of _scale.
 -- @column origin      VARCHAR  `annotation` or `inferred`.
 -- @column name        VARCHAR  Name of the annotation; NULL where it is inferred.
 WITH middle AS (

@@ -6,7 +6,7 @@
 --
 -- @kept
 -- @column device_id    BIGINT  devices.id.
--- @column slice_index  BIGINT  Number of the slice, from 0: see _event_scale.
+-- @column slice_index  BIGINT  Number of the slice, from 0: see _scale.
 -- @column level        BIGINT  Blocks after the slice.
 WITH short_lived AS (
   SELECT

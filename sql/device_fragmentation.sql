@@ -22,6 +22,7 @@
 --   are in use; 0 without one.
 -- @column unused_segment_bytes   BIGINT  Bytes in segments of the default pool without an active block.
 -- @column unused_segment_count   BIGINT  Those segments.
+-- @column largest_unused_segment BIGINT  Bytes of the largest of them; 0 without one.
 -- @column private_reserved       BIGINT  Bytes in segments of private pools.
 -- @column private_free_bytes     BIGINT  Bytes in inactive blocks of them.
 -- @column private_segment_count  BIGINT  Those segments.
@@ -29,6 +30,7 @@
 -- @column active                 BIGINT  Bytes in blocks that are allocated or wait for a pending free.
 -- @column segment_count          BIGINT  Segments.
 -- @column expandable_count       BIGINT  Of them, expandable ones.
+-- @column workspace_bytes        BIGINT  Bytes of the NPU's workspace segments, which are in no other column.
 WITH sums AS (
   SELECT
     device_id,
@@ -43,6 +45,8 @@ WITH sums AS (
     SUM(CASE WHEN is_private = 0 AND is_unused = 1 THEN total_size ELSE 0 END)
       AS unused_segment_bytes,
     SUM(CASE WHEN is_private = 0 AND is_unused = 1 THEN 1 ELSE 0 END) AS unused_segment_count,
+    MAX(CASE WHEN is_private = 0 AND is_unused = 1 THEN total_size ELSE 0 END)
+      AS largest_unused_segment,
     SUM(CASE WHEN is_private = 1 THEN total_size ELSE 0 END) AS private_reserved,
     SUM(CASE WHEN is_private = 1 THEN free_bytes ELSE 0 END) AS private_free_bytes,
     SUM(CASE WHEN is_private = 1 THEN 1 ELSE 0 END) AS private_segment_count,
@@ -51,6 +55,13 @@ WITH sums AS (
     COUNT(*) AS segment_count,
     SUM(is_expandable) AS expandable_count
   FROM _segment_fragmentation
+  GROUP BY device_id
+),
+workspaces AS (
+  SELECT
+    device_id,
+    SUM(total_size) AS workspace_bytes
+  FROM _workspace_segments
   GROUP BY device_id
 ),
 pending AS (
@@ -77,17 +88,21 @@ SELECT
   COALESCE(s.largest_hole, 0) AS largest_hole,
   COALESCE(s.unused_segment_bytes, 0) AS unused_segment_bytes,
   COALESCE(s.unused_segment_count, 0) AS unused_segment_count,
+  COALESCE(s.largest_unused_segment, 0) AS largest_unused_segment,
   COALESCE(s.private_reserved, 0) AS private_reserved,
   COALESCE(s.private_free_bytes, 0) AS private_free_bytes,
   COALESCE(s.private_segment_count, 0) AS private_segment_count,
   CASE WHEN s.device_id IS NULL THEN 0 ELSE s.internal_waste_bytes END AS internal_waste_bytes,
   COALESCE(s.allocated + s.pending_free_bytes, 0) AS active,
   COALESCE(s.segment_count, 0) AS segment_count,
-  COALESCE(s.expandable_count, 0) AS expandable_count
+  COALESCE(s.expandable_count, 0) AS expandable_count,
+  COALESCE(w.workspace_bytes, 0) AS workspace_bytes
 FROM devices AS d
 LEFT JOIN sums AS s
   ON s.device_id = d.id
 LEFT JOIN pending AS p
   ON p.device_id = d.id
+LEFT JOIN workspaces AS w
+  ON w.device_id = d.id
 WHERE ($device IS NULL OR d.device_index = $device)
 ORDER BY d.device_index

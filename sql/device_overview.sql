@@ -23,6 +23,8 @@
 -- @column fragmentation_ratio        DOUBLE   (reserved - allocated) / reserved; NULL where nothing is reserved.
 -- @column unused_segment_bytes       BIGINT   Bytes of segments without an active block: cache that the allocator can
 --   give back whole, so no fragmentation.
+-- @column hole_bytes                 BIGINT   Bytes free inside segments of the default pool that are in use: what
+--   fragmentation costs. What is free in private pools serves their owner only.
 -- @column segment_count              BIGINT   Segments.
 -- @column block_count                BIGINT   Blocks.
 -- @column active_allocated_count     BIGINT   Blocks in use.
@@ -68,20 +70,13 @@ block_counters AS (
   FROM _pool_blocks
   GROUP BY device_id
 ),
-used_segments AS (
-  SELECT DISTINCT segment_id
-  FROM _pool_blocks
-  WHERE state <> 'inactive'
-),
-unused_segments AS (
+segment_parts AS (
   SELECT
-    s.device_id AS device_id,
-    SUM(s.total_size) AS unused_segment_bytes
-  FROM _pool_segments AS s
-  LEFT JOIN used_segments AS u
-    ON u.segment_id = s.segment_id
-  WHERE u.segment_id IS NULL
-  GROUP BY s.device_id
+    device_id,
+    SUM(CASE WHEN is_unused = 1 THEN total_size ELSE 0 END) AS unused_segment_bytes,
+    SUM(CASE WHEN is_unused = 0 AND is_private = 0 THEN free_bytes ELSE 0 END) AS hole_bytes
+  FROM _segment_fragmentation
+  GROUP BY device_id
 ),
 workspace AS (
   SELECT
@@ -149,6 +144,7 @@ SELECT
   c.active_requested AS active_requested,
   CAST(c.reserved - c.allocated AS DOUBLE) / NULLIF(c.reserved, 0) AS fragmentation_ratio,
   COALESCE(u.unused_segment_bytes, 0) AS unused_segment_bytes,
+  COALESCE(u.hole_bytes, 0) AS hole_bytes,
   c.segment_count AS segment_count,
   c.block_count AS block_count,
   c.active_allocated_count AS active_allocated_count,
@@ -163,7 +159,7 @@ SELECT
 FROM counters AS c
 JOIN devices AS d
   ON d.id = c.device_id
-LEFT JOIN unused_segments AS u
+LEFT JOIN segment_parts AS u
   ON u.device_id = c.device_id
 LEFT JOIN events AS e
   ON e.device_id = c.device_id

@@ -1,11 +1,11 @@
 -- Why reserved memory grew: every request that needed new memory from the driver, with what was free when it came.
 --
--- A free block serves requests of its own stream and kind (small: up to 1 MiB) only. So the cause is one of: `first`
--- (nothing was reserved for that stream and kind), `fragmented` (enough was free in sum, yet no single block was large
+-- A free block serves requests of its own stream, memory pool and kind (small: up to 1 MiB) only. So the cause is one
+-- of: `first` (nothing was reserved for them), `fragmented` (enough was free in sum, yet no single block was large
 -- enough), `pending_free` (enough with what waited for another stream), `other_pool` (enough was free, but for another
--- stream or kind, or in a private pool), `full` (not enough was free anywhere). Segments that were mapped in several
--- steps for one request are one row. Kinds of segment events are told by their size: 2 MiB, or for mapped ranges no
--- multiple of 20 MiB, is small.
+-- stream or kind, or in another memory pool), `full` (not enough was free anywhere). Memory pools are told apart where
+-- the events say theirs. Segments that were mapped in several steps for one request are one row. What was free before
+-- is worked out from the final state: a device whose events do not lead up to it (no replay_checks.base) has no row.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
@@ -17,7 +17,7 @@
 -- @column grown_bytes         BIGINT   Bytes that were added.
 -- @column requested           BIGINT   Bytes of the request, rounded; NULL where none followed.
 -- @column cause               VARCHAR  first, fragmented, pending_free, other_pool or full; NULL without a request.
--- @column reserved_before     BIGINT   Bytes reserved for this stream and kind just before.
+-- @column reserved_before     BIGINT   Bytes reserved for this stream, pool and kind just before.
 -- @column free_before         BIGINT   Of them, bytes in no block.
 -- @column pending_before      BIGINT   Of them, bytes in blocks that were freed but waited for another stream.
 -- @column device_free_before  BIGINT   Bytes reserved but in no block just before, in all pools of the device.
@@ -26,22 +26,24 @@ WITH running AS (
     device_id,
     span,
     stream,
+    pool_id_0,
+    pool_id_1,
     segment_type,
     trace_index,
     grown_bytes,
     requested,
     SUM(reserved_change) OVER (
-      PARTITION BY device_id, stream, segment_type
+      PARTITION BY device_id, stream, pool_id_0, pool_id_1, segment_type
       ORDER BY span
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS reserved_net,
     SUM(active_change) OVER (
-      PARTITION BY device_id, stream, segment_type
+      PARTITION BY device_id, stream, pool_id_0, pool_id_1, segment_type
       ORDER BY span
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS active_net,
     SUM(pending_change) OVER (
-      PARTITION BY device_id, stream, segment_type
+      PARTITION BY device_id, stream, pool_id_0, pool_id_1, segment_type
       ORDER BY span
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS pending_net
@@ -71,36 +73,71 @@ net_changes AS (
   SELECT
     device_id,
     stream,
+    pool_id_0,
+    pool_id_1,
     segment_type,
     SUM(reserved_change) AS reserved_change,
     SUM(active_change) AS active_change,
     SUM(pending_change) AS pending_change
   FROM _growth_spans
-  GROUP BY device_id, stream, segment_type
+  GROUP BY device_id, stream, pool_id_0, pool_id_1, segment_type
+),
+telling AS (
+  SELECT
+    s.device_id AS device_id,
+    MAX(s.tells_pool) AS tells_pool
+  FROM _memory_base AS b
+  JOIN _growth_spans AS s
+    ON s.device_id = b.device_id
+  WHERE b.reserved IS NOT NULL
+    AND b.active IS NOT NULL
+  GROUP BY s.device_id
+),
+final_pools AS (
+  SELECT
+    f.device_id AS device_id,
+    f.stream AS stream,
+    CASE t.tells_pool WHEN 1 THEN COALESCE(f.pool_id_0, 0) ELSE 0 END AS pool_id_0,
+    CASE t.tells_pool WHEN 1 THEN COALESCE(f.pool_id_1, 0) ELSE 0 END AS pool_id_1,
+    f.segment_type AS segment_type,
+    f.total_size AS total_size,
+    f.allocated_size AS allocated_size,
+    f.pending_free_bytes AS pending_free_bytes
+  FROM telling AS t
+  JOIN _segment_fragmentation AS f
+    ON f.device_id = t.device_id
 ),
 final_sums AS (
   SELECT
     device_id,
     stream,
+    pool_id_0,
+    pool_id_1,
     segment_type,
     SUM(total_size) AS reserved,
     SUM(allocated_size + pending_free_bytes) AS active,
     SUM(pending_free_bytes) AS pending
-  FROM _segment_fragmentation
-  GROUP BY device_id, stream, segment_type
+  FROM final_pools
+  GROUP BY device_id, stream, pool_id_0, pool_id_1, segment_type
 ),
 bases AS (
   SELECT
     n.device_id AS device_id,
     n.stream AS stream,
+    n.pool_id_0 AS pool_id_0,
+    n.pool_id_1 AS pool_id_1,
     n.segment_type AS segment_type,
     COALESCE(f.reserved, 0) - n.reserved_change AS reserved,
     COALESCE(f.active, 0) - n.active_change AS active,
     COALESCE(f.pending, 0) - n.pending_change AS pending
-  FROM net_changes AS n
+  FROM telling AS t
+  JOIN net_changes AS n
+    ON n.device_id = t.device_id
   LEFT JOIN final_sums AS f
     ON f.device_id = n.device_id
     AND f.stream = n.stream
+    AND f.pool_id_0 = n.pool_id_0
+    AND f.pool_id_1 = n.pool_id_1
     AND f.segment_type = n.segment_type
 ),
 device_finals AS (
@@ -123,6 +160,8 @@ growths AS (
   SELECT
     r.device_id AS device_id,
     r.stream AS stream,
+    r.pool_id_0 AS pool_id_0,
+    r.pool_id_1 AS pool_id_1,
     r.segment_type AS segment_type,
     r.trace_index AS trace_index,
     r.grown_bytes AS grown_bytes,
@@ -132,7 +171,7 @@ growths AS (
     b.pending + COALESCE(r.pending_net, 0) AS pending_before,
     v.free_bytes + COALESCE(w.free_net, 0) AS device_free_before,
     LAG(r.trace_index) OVER (
-      PARTITION BY r.device_id, r.stream, r.segment_type
+      PARTITION BY r.device_id, r.stream, r.pool_id_0, r.pool_id_1, r.segment_type
       ORDER BY r.span
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS last_index
@@ -140,6 +179,8 @@ growths AS (
   JOIN bases AS b
     ON b.device_id = r.device_id
     AND b.stream = r.stream
+    AND b.pool_id_0 = r.pool_id_0
+    AND b.pool_id_1 = r.pool_id_1
     AND b.segment_type = r.segment_type
   JOIN device_bases AS v
     ON v.device_id = r.device_id
@@ -153,6 +194,8 @@ numbered AS (
   SELECT
     device_id,
     stream,
+    pool_id_0,
+    pool_id_1,
     segment_type,
     trace_index,
     grown_bytes,
@@ -162,7 +205,7 @@ numbered AS (
     pending_before,
     device_free_before,
     SUM(CASE WHEN trace_index = last_index + 1 THEN 0 ELSE 1 END) OVER (
-      PARTITION BY device_id, stream, segment_type
+      PARTITION BY device_id, stream, pool_id_0, pool_id_1, segment_type
       ORDER BY trace_index
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS request_number
@@ -172,6 +215,8 @@ levels AS (
   SELECT
     device_id,
     stream,
+    pool_id_0,
+    pool_id_1,
     segment_type,
     MIN(trace_index) AS trace_index,
     SUM(grown_bytes) AS grown_bytes,
@@ -181,7 +226,7 @@ levels AS (
     MIN(pending_before) AS pending_before,
     MIN(device_free_before) AS device_free_before
   FROM numbered
-  GROUP BY device_id, stream, segment_type, request_number
+  GROUP BY device_id, stream, pool_id_0, pool_id_1, segment_type, request_number
 )
 SELECT
   l.device_id AS device_id,

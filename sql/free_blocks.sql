@@ -28,6 +28,8 @@ WITH event_sizes AS (
     COUNT(*) AS request_count
   FROM allocations
   WHERE alloc_index IS NOT NULL
+    AND COALESCE(pool_id_0, 0) = 0
+    AND COALESCE(pool_id_1, 0) = 0
   GROUP BY device_id, stream, size
 ),
 recorded_devices AS (
@@ -46,6 +48,8 @@ block_sizes AS (
   LEFT JOIN recorded_devices AS r
     ON r.device_id = b.device_id
   WHERE b.requested_size IS NOT NULL
+    AND COALESCE(s.pool_id_0, 0) = 0
+    AND COALESCE(s.pool_id_1, 0) = 0
     AND r.device_id IS NULL
   GROUP BY b.device_id, s.stream, b.requested_size
 ),

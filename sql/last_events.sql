@@ -16,36 +16,55 @@
 -- @column stream        BIGINT   Stream.
 -- @column stack_id      BIGINT   Call stack of the event: call_stacks.id; NULL where none was recorded.
 -- @column frames_json   VARCHAR  Its frames as JSON, innermost first; NULL without a stack.
-WITH totals AS (
+WITH counted AS (
   SELECT
     device_id,
-    COUNT(*) AS event_count
-  FROM traces
-  WHERE is_workspace = 0
-  GROUP BY device_id
+    slice_index,
+    SUM(event_count) OVER (
+      PARTITION BY device_id
+      ORDER BY slice_index DESC
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) - event_count AS later_count
+  FROM _memory_slices
+),
+-- Of the history only the slices are looked into that so many events reach back to.
+reached AS (
+  SELECT
+    c.device_id AS device_id,
+    d.device_index AS device_index,
+    c.slice_index AS slice_index
+  FROM counted AS c
+  JOIN devices AS d
+    ON d.id = c.device_id
+  WHERE ($count IS NULL OR c.later_count < $count)
+    AND ($device IS NULL OR d.device_index = $device)
 ),
 numbered AS (
   SELECT
-    device_id,
-    trace_index,
-    time_us,
-    action,
-    addr,
-    size,
-    stream,
-    stack_id,
+    r.device_id AS device_id,
+    r.device_index AS device_index,
     CAST(ROW_NUMBER() OVER (
-      PARTITION BY device_id
-      ORDER BY trace_index
+      PARTITION BY r.device_id
+      ORDER BY t.trace_index DESC
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS BIGINT) AS event_number
-  FROM traces
-  WHERE is_workspace = 0
+    ) AS BIGINT) AS position,
+    t.trace_index AS trace_index,
+    t.time_us AS time_us,
+    t.action AS action,
+    t.addr AS addr,
+    t.size AS size,
+    t.stream AS stream,
+    t.stack_id AS stack_id
+  FROM reached AS r
+  JOIN traces AS t
+    ON t.device_id = r.device_id
+    AND t.trace_index / NULLIF((SELECT MAX(slice_width) FROM _scale), 0) = r.slice_index
+  WHERE t.is_workspace = 0
 )
 SELECT
   n.device_id AS device_id,
-  d.device_index AS device_index,
-  t.event_count - n.event_number + 1 AS position,
+  n.device_index AS device_index,
+  n.position AS position,
   n.trace_index AS trace_index,
   n.time_us AS time_us,
   n.action AS action,
@@ -55,12 +74,7 @@ SELECT
   n.stack_id AS stack_id,
   k.frames_json AS frames_json
 FROM numbered AS n
-JOIN totals AS t
-  ON t.device_id = n.device_id
-JOIN devices AS d
-  ON d.id = n.device_id
 LEFT JOIN call_stacks AS k
   ON k.id = n.stack_id
-WHERE ($count IS NULL OR t.event_count - n.event_number < $count)
-  AND ($device IS NULL OR d.device_index = $device)
-ORDER BY d.device_index, n.event_number DESC
+WHERE ($count IS NULL OR n.position <= $count)
+ORDER BY n.device_index, n.position

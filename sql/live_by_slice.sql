@@ -3,7 +3,7 @@
 -- The history of each device is cut into slices of equally many events. Sizes are those of allocated blocks, rounding
 -- included; together with the `unexplained` part of live_at they add up to `allocated` in memory_timeline.
 --
--- @param slices  BIGINT = 20    Slices, 100 at most.
+-- @param slices  BIGINT = 20    Slices; more than 100 are 100.
 -- @param top     BIGINT = 10    Only the largest stacks of each slice, the others in one row; NULL for all.
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
@@ -42,7 +42,8 @@ bounds AS (
     k.device_id AS device_id,
     t.digit * 10 + o.digit + 1 AS slice,
     k.first_index
-      + (k.last_index - k.first_index) * (t.digit * 10 + o.digit + 1) / NULLIF($slices, 0)
+      + (k.last_index - k.first_index) * (t.digit * 10 + o.digit + 1)
+        / NULLIF(CASE WHEN $slices > 100 THEN 100 ELSE $slices END, 0)
       AS last_index
   FROM digits AS t
   CROSS JOIN digits AS o

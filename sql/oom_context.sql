@@ -2,7 +2,8 @@
 --
 -- reserved, allocated and pending_free_bytes are the curves' values at the event: memory that the allocator gave back
 -- before it gave up is gone already. Where the free memory lay is worked out from what was mapped and what lived there;
--- of a device with many such events, only for the newest 16. NULL where the events were not replayed.
+-- of a device with many such events, only for the newest 16. NULL where the events do not lead up to the final state (no
+-- replay_checks.base).
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
@@ -29,8 +30,10 @@
 -- @column stack_id              BIGINT   Call stack of the request: call_stacks.id; NULL where none was recorded.
 -- @column frames_json           VARCHAR  Its frames as JSON, innermost first; NULL without a stack.
 WITH replayed AS (
-  SELECT DISTINCT device_id
-  FROM replay_checks
+  SELECT device_id
+  FROM _memory_base
+  WHERE reserved IS NOT NULL
+    AND active IS NOT NULL
 ),
 pools AS (
   SELECT
@@ -49,9 +52,18 @@ pools AS (
   JOIN _oom_events AS e
     ON e.device_id = s.device_id
     AND e.trace_index = s.trace_index
-  JOIN replayed AS r
-    ON r.device_id = s.device_id
   GROUP BY s.device_id, s.trace_index
+),
+-- Where nothing was mapped there is no range to add up.
+looked_into AS (
+  SELECT
+    e.device_id AS device_id,
+    e.trace_index AS trace_index,
+    0 AS zero
+  FROM replayed AS r
+  JOIN _oom_events AS e
+    ON e.device_id = r.device_id
+  WHERE e.newest <= 16
 ),
 capacities AS (
   SELECT
@@ -80,13 +92,13 @@ SELECT
   n.reserved AS reserved,
   n.allocated AS allocated,
   n.active - n.allocated AS pending_free_bytes,
-  p.pool_free_bytes AS pool_free_bytes,
-  p.largest_free_block AS largest_free_block,
-  p.hole_count AS hole_count,
-  p.private_reserved AS private_reserved,
-  p.private_free_bytes AS private_free_bytes,
-  p.other_stream_bytes AS other_stream_bytes,
-  p.unused_segment_bytes AS unused_segment_bytes,
+  COALESCE(p.pool_free_bytes, r.zero) AS pool_free_bytes,
+  COALESCE(p.largest_free_block, r.zero) AS largest_free_block,
+  COALESCE(p.hole_count, r.zero) AS hole_count,
+  COALESCE(p.private_reserved, r.zero) AS private_reserved,
+  COALESCE(p.private_free_bytes, r.zero) AS private_free_bytes,
+  COALESCE(p.other_stream_bytes, r.zero) AS other_stream_bytes,
+  COALESCE(p.unused_segment_bytes, r.zero) AS unused_segment_bytes,
   COALESCE(w.workspace_bytes, 0) AS workspace_bytes,
   c.capacity_seen AS capacity_seen,
   e.stream AS stream,
@@ -101,6 +113,9 @@ LEFT JOIN _notable_events AS n
 LEFT JOIN pools AS p
   ON p.device_id = e.device_id
   AND p.trace_index = e.trace_index
+LEFT JOIN looked_into AS r
+  ON r.device_id = e.device_id
+  AND r.trace_index = e.trace_index
 LEFT JOIN capacities AS c
   ON c.device_id = e.device_id
 LEFT JOIN workspaces AS w

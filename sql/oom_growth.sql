@@ -35,16 +35,14 @@ lived AS (
     f.device_index AS device_index,
     f.trace_index AS oom_index,
     a.stack_id AS stack_id,
-    COALESCE(a.block_size, a.size) AS size,
+    a.block_size AS size,
     a.alloc_index AS alloc_index,
     CASE WHEN a.alloc_index >= f.trace_index - $recent THEN 1 ELSE 0 END AS is_recent
   FROM failures AS f
-  JOIN allocations AS a
+  JOIN _sized_allocations AS a
     ON a.device_id = f.device_id
   WHERE (a.alloc_index IS NULL OR a.alloc_index <= f.trace_index)
-    AND (a.free_requested_index IS NULL OR a.free_requested_index > f.trace_index)
-    AND (a.free_requested_index IS NOT NULL
-      OR (a.free_completed_index IS NULL AND a.fate <> 'pending_free'))
+    AND (a.allocated_until IS NULL OR a.allocated_until > f.trace_index)
 ),
 by_stack AS (
   SELECT

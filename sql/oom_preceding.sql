@@ -2,7 +2,7 @@
 --
 -- Entries of the workspace allocator are left out: they are no events.
 --
--- @param count   BIGINT = 50    Events before each.
+-- @param count   BIGINT = 50    Events before each; NULL for all.
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 -- @param newest  BIGINT = 16    Of a device's out-of-memory events, only the newest; NULL for all.
 --
@@ -18,62 +18,85 @@
 -- @column stream        BIGINT   Stream.
 -- @column stack_id      BIGINT   Call stack of the event: call_stacks.id; NULL where none was recorded.
 -- @column frames_json   VARCHAR  Its frames as JSON, innermost first; NULL without a stack.
-WITH numbered AS (
+WITH counted AS (
   SELECT
     device_id,
-    trace_index,
-    ROW_NUMBER() OVER (
+    slice_index,
+    SUM(event_count) OVER (
       PARTITION BY device_id
-      ORDER BY trace_index
+      ORDER BY slice_index
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS event_number
-  FROM traces
-  WHERE is_workspace = 0
+    ) AS count_so_far,
+    event_count
+  FROM _memory_slices
 ),
 failures AS (
   SELECT
-    n.device_id AS device_id,
-    n.trace_index AS trace_index,
-    n.event_number AS event_number
+    e.device_id AS device_id,
+    e.trace_index AS oom_index,
+    c.slice_index AS slice_index,
+    c.count_so_far - c.event_count AS count_before
   FROM _oom_events AS e
-  JOIN numbered AS n
-    ON n.device_id = e.device_id
-    AND n.trace_index = e.trace_index
+  JOIN devices AS d
+    ON d.id = e.device_id
+  JOIN counted AS c
+    ON c.device_id = e.device_id
+    AND c.slice_index = e.trace_index / NULLIF((SELECT MAX(slice_width) FROM _scale), 0)
   WHERE ($newest IS NULL OR e.newest <= $newest)
+    AND ($device IS NULL OR d.device_index = $device)
 ),
--- Only the few that are shown fetch their texts.
-before_each AS (
+-- Of the history only the slices are looked into that so many events reach back to.
+reached AS (
   SELECT
     f.device_id AS device_id,
-    f.trace_index AS oom_index,
-    n.trace_index AS trace_index,
-    CAST(f.event_number - n.event_number AS BIGINT) AS position
+    f.oom_index AS oom_index,
+    c.slice_index AS slice_index
   FROM failures AS f
-  JOIN numbered AS n
-    ON n.device_id = f.device_id
-  WHERE n.event_number < f.event_number
-    AND n.event_number >= f.event_number - $count
+  JOIN counted AS c
+    ON c.device_id = f.device_id
+  WHERE c.slice_index <= f.slice_index
+    AND ($count IS NULL OR c.count_so_far > f.count_before - $count)
+),
+earlier AS (
+  SELECT
+    r.device_id AS device_id,
+    r.oom_index AS oom_index,
+    CAST(ROW_NUMBER() OVER (
+      PARTITION BY r.device_id, r.oom_index
+      ORDER BY t.trace_index DESC
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS BIGINT) AS position,
+    t.trace_index AS trace_index,
+    t.time_us AS time_us,
+    t.action AS action,
+    t.addr AS addr,
+    t.size AS size,
+    t.stream AS stream,
+    t.stack_id AS stack_id
+  FROM reached AS r
+  JOIN traces AS t
+    ON t.device_id = r.device_id
+    AND t.trace_index / NULLIF((SELECT MAX(slice_width) FROM _scale), 0) = r.slice_index
+  WHERE t.is_workspace = 0
+    AND t.trace_index < r.oom_index
 )
 SELECT
-  b.device_id AS device_id,
+  e.device_id AS device_id,
   d.device_index AS device_index,
-  b.oom_index AS oom_index,
-  b.position AS position,
-  t.trace_index AS trace_index,
-  t.time_us AS time_us,
-  t.action AS action,
-  t.addr AS addr,
-  t.size AS size,
-  t.stream AS stream,
-  t.stack_id AS stack_id,
+  e.oom_index AS oom_index,
+  e.position AS position,
+  e.trace_index AS trace_index,
+  e.time_us AS time_us,
+  e.action AS action,
+  e.addr AS addr,
+  e.size AS size,
+  e.stream AS stream,
+  e.stack_id AS stack_id,
   k.frames_json AS frames_json
-FROM before_each AS b
-JOIN traces AS t
-  ON t.device_id = b.device_id
-  AND t.trace_index = b.trace_index
+FROM earlier AS e
 JOIN devices AS d
-  ON d.id = b.device_id
+  ON d.id = e.device_id
 LEFT JOIN call_stacks AS k
-  ON k.id = t.stack_id
-WHERE ($device IS NULL OR d.device_index = $device)
-ORDER BY d.device_index, b.oom_index, b.position
+  ON k.id = e.stack_id
+WHERE ($count IS NULL OR e.position <= $count)
+ORDER BY d.device_index, e.oom_index, e.position

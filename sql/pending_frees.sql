@@ -18,7 +18,7 @@
 -- @column waited_events         BIGINT  Events of the device since then; NULL likewise.
 -- @column stack_id              BIGINT  Call stack of the allocation: call_stacks.id; NULL where none was recorded.
 -- @column free_stack_id         BIGINT  Call stack of free_requested: call_stacks.id; NULL likewise.
-WITH last_events AS (
+WITH newest_events AS (
   SELECT
     device_id,
     MAX(trace_index) AS last_index
@@ -57,7 +57,7 @@ JOIN devices AS d
 LEFT JOIN pending_allocations AS a
   ON a.device_id = b.device_id
   AND a.addr = b.address
-LEFT JOIN last_events AS e
+LEFT JOIN newest_events AS e
   ON e.device_id = b.device_id
 WHERE b.state = 'active_pending_free'
   AND ($device IS NULL OR d.device_index = $device)

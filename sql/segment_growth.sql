@@ -20,11 +20,11 @@ WITH changes AS (
     k.device_id AS device_id,
     k.first_index + k.last_index AS twice_middle,
     e.trace_index AS trace_index,
-    e.reserved AS change
+    CASE e.is_growth WHEN 1 THEN e.size ELSE -e.size END AS change
   FROM _event_scale AS k
-  JOIN _event_changes AS e
+  JOIN _segment_events AS e
     ON e.device_id = k.device_id
-  WHERE e.reserved <> 0
+  WHERE e.size > 0
 ),
 sums AS (
   SELECT

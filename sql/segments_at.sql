@@ -3,7 +3,7 @@
 -- Worked out backwards from the segments of the final state and the segment events behind the moment. Without
 -- expandable segments a range is a segment; of an expandable one it is a part that is mapped without a gap. Blocks are
 -- those of table allocations; where a block's size is not proven, the gap behind it can be up to 1 MiB smaller.
--- Workspaces are left out.
+-- Workspaces are left out, and so are devices whose events do not lead up to the final state (no replay_checks.base).
 --
 -- @param event    BIGINT = NULL  Look at the devices as they were after the event with this trace_index. NULL: after
 --   each out-of-memory event.
@@ -24,22 +24,29 @@
 -- @column largest_block       BIGINT  Bytes of the largest block; 0 without one.
 -- @column stream              BIGINT  Stream; NULL where none is known.
 -- @column is_private          BIGINT  1 in a pool other than (0, 0).
-WITH moments AS (
+WITH anchored AS (
+  SELECT d.id AS device_id
+  FROM devices AS d
+  JOIN _memory_base AS b
+    ON b.device_id = d.id
+  WHERE b.reserved IS NOT NULL
+    AND b.active IS NOT NULL
+    AND ($device IS NULL OR d.device_index = $device)
+),
+moments AS (
   SELECT
-    id AS device_id,
+    device_id,
     CAST($event AS BIGINT) AS trace_index
-  FROM devices
+  FROM anchored
   WHERE $event IS NOT NULL
-    AND ($device IS NULL OR device_index = $device)
   UNION ALL
   SELECT
     e.device_id AS device_id,
     e.trace_index AS trace_index
-  FROM _oom_events AS e
-  JOIN devices AS d
-    ON d.id = e.device_id
+  FROM anchored AS a
+  JOIN _oom_events AS e
+    ON e.device_id = a.device_id
   WHERE $event IS NULL
-    AND ($device IS NULL OR d.device_index = $device)
     AND ($newest IS NULL OR e.newest <= $newest)
 ),
 -- What is mapped at the end, and every event that changed it, which is undone where it lies behind
@@ -67,6 +74,8 @@ pieces AS (
     stream,
     CASE WHEN pool_id_0 <> 0 OR pool_id_1 <> 0 THEN 1 ELSE 0 END AS is_private
   FROM _segment_events
+  WHERE addr IS NOT NULL
+    AND size IS NOT NULL
 ),
 sides AS (
   SELECT 1 AS side
@@ -79,6 +88,7 @@ boundaries AS (
     m.device_id AS device_id,
     m.trace_index AS trace_index,
     CASE x.side WHEN 1 THEN p.address ELSE p.address + p.size END AS address,
+    x.side AS side,
     p.depth_change * x.side AS depth_change,
     CASE x.side WHEN 1 THEN p.start_count ELSE 0 END AS start_count,
     p.stream AS stream,
@@ -90,6 +100,22 @@ boundaries AS (
   WHERE p.event_index IS NULL
     OR p.event_index > m.trace_index
 ),
+-- What was given back and what was taken later cancel each other out, by owner.
+by_owner AS (
+  SELECT
+    device_id,
+    trace_index,
+    address,
+    side,
+    stream,
+    is_private,
+    SUM(depth_change) AS depth_change,
+    SUM(start_count) AS start_count
+  FROM boundaries
+  GROUP BY device_id, trace_index, address, side, stream, is_private
+),
+-- What begins at an address owns the range there. Where nothing does, a range begins behind the end of a piece that was
+-- mapped later, into the middle of what was one.
 by_address AS (
   SELECT
     device_id,
@@ -97,9 +123,12 @@ by_address AS (
     address,
     SUM(depth_change) AS depth_change,
     SUM(start_count) AS start_count,
-    MAX(CASE WHEN depth_change > 0 THEN stream END) AS stream,
-    MAX(CASE WHEN depth_change > 0 THEN is_private ELSE 0 END) AS is_private
-  FROM boundaries
+    MAX(CASE WHEN side = 1 AND depth_change > 0 THEN 1 ELSE 0 END) AS is_start,
+    MAX(CASE WHEN side = 1 AND depth_change > 0 THEN stream END) AS start_stream,
+    MAX(CASE WHEN side = 1 AND depth_change > 0 THEN is_private ELSE 0 END) AS start_is_private,
+    MAX(CASE WHEN side = -1 AND depth_change > 0 THEN stream END) AS end_stream,
+    MAX(CASE WHEN side = -1 AND depth_change > 0 THEN is_private ELSE 0 END) AS end_is_private
+  FROM by_owner
   GROUP BY device_id, trace_index, address
 ),
 depths AS (
@@ -114,8 +143,8 @@ depths AS (
     ) AS depth,
     depth_change,
     start_count,
-    stream,
-    is_private
+    CASE is_start WHEN 1 THEN start_stream ELSE end_stream END AS stream,
+    CASE is_start WHEN 1 THEN start_is_private ELSE end_is_private END AS is_private
   FROM by_address
 ),
 -- All that lies on the axis, in its order: a range ends (rank 0), one begins (1), its blocks (2).
@@ -140,17 +169,13 @@ items AS (
     m.trace_index AS trace_index,
     a.addr AS address,
     2 AS rank,
-    COALESCE(a.block_size, a.size) AS size,
-    CASE
-      WHEN a.free_requested_index IS NOT NULL
-      THEN CASE WHEN a.free_requested_index > m.trace_index THEN 1 ELSE 0 END
-      WHEN a.free_completed_index IS NOT NULL OR a.fate = 'pending_free' THEN 0
-      ELSE 1
-    END AS is_allocated,
+    a.block_size AS size,
+    CASE WHEN a.allocated_until IS NULL OR a.allocated_until > m.trace_index THEN 1 ELSE 0 END
+      AS is_allocated,
     CAST(NULL AS BIGINT) AS stream,
     0 AS is_private
   FROM moments AS m
-  JOIN allocations AS a
+  JOIN _sized_allocations AS a
     ON a.device_id = m.device_id
   WHERE (a.alloc_index IS NULL OR a.alloc_index <= m.trace_index)
     AND (a.free_completed_index IS NULL OR a.free_completed_index > m.trace_index)

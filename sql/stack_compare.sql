@@ -24,71 +24,7 @@
 -- @column peak_change    BIGINT   peak_bytes - base_peak.
 -- @column frames_json    VARCHAR  The stack's frames as JSON, innermost first: of this snapshot, else of `base`; NULL for
 --   blocks without a stack.
-WITH parts AS (
-  SELECT
-    d.device_index AS device_index,
-    b.stack_id AS stack_id,
-    b.size AS live_bytes,
-    1 AS live_count,
-    0 AS peak_bytes
-  FROM _pool_blocks AS b
-  JOIN devices AS d
-    ON d.id = b.device_id
-  WHERE b.state = 'active_allocated'
-  UNION ALL
-  SELECT
-    device_index,
-    stack_id,
-    0 AS live_bytes,
-    0 AS live_count,
-    allocated_size AS peak_bytes
-  FROM peak_contributors
-  WHERE part <> 'unexplained'
-),
-held AS (
-  SELECT
-    device_index,
-    stack_id,
-    SUM(live_bytes) AS live_bytes,
-    SUM(live_count) AS live_count,
-    SUM(peak_bytes) AS peak_bytes
-  FROM parts
-  WHERE ($device IS NULL OR device_index = $device)
-  GROUP BY device_index, stack_id
-),
-base_parts AS (
-  SELECT
-    d.device_index AS device_index,
-    b.stack_id AS stack_id,
-    b.size AS live_bytes,
-    1 AS live_count,
-    0 AS peak_bytes
-  FROM base._pool_blocks AS b
-  JOIN base.devices AS d
-    ON d.id = b.device_id
-  WHERE b.state = 'active_allocated'
-  UNION ALL
-  SELECT
-    device_index,
-    stack_id,
-    0 AS live_bytes,
-    0 AS live_count,
-    allocated_size AS peak_bytes
-  FROM base.peak_contributors
-  WHERE part <> 'unexplained'
-),
-base_held AS (
-  SELECT
-    device_index,
-    stack_id,
-    SUM(live_bytes) AS live_bytes,
-    SUM(live_count) AS live_count,
-    SUM(peak_bytes) AS peak_bytes
-  FROM base_parts
-  WHERE ($device IS NULL OR device_index = $device)
-  GROUP BY device_index, stack_id
-),
-both_sides AS (
+WITH both_sides AS (
   SELECT
     1 AS is_own,
     h.device_index AS device_index,
@@ -97,9 +33,10 @@ both_sides AS (
     h.live_count AS live_count,
     h.peak_bytes AS peak_bytes,
     k.frames_json AS frames_json
-  FROM held AS h
+  FROM _held_by_stack AS h
   LEFT JOIN call_stacks AS k
     ON k.id = h.stack_id
+  WHERE ($device IS NULL OR h.device_index = $device)
   UNION ALL
   SELECT
     0 AS is_own,
@@ -109,9 +46,10 @@ both_sides AS (
     h.live_count AS live_count,
     h.peak_bytes AS peak_bytes,
     k.frames_json AS frames_json
-  FROM base_held AS h
+  FROM base._held_by_stack AS h
   LEFT JOIN base.call_stacks AS k
     ON k.id = h.stack_id
+  WHERE ($device IS NULL OR h.device_index = $device)
 ),
 -- Line numbers first, then all but the last two parts of a file's name.
 keyed AS (

@@ -46,6 +46,10 @@ names AS (
   SELECT
     10 AS position,
     'replay_checks' AS table_name
+  UNION ALL
+  SELECT
+    11 AS position,
+    'module_memory' AS table_name
 ),
 counts AS (
   SELECT
@@ -58,7 +62,8 @@ counts AS (
     (SELECT COUNT(*) FROM snapshot) AS snapshot_count,
     (SELECT COUNT(*) FROM annotations) AS annotations_count,
     (SELECT COUNT(*) FROM import_stats) AS import_stats_count,
-    (SELECT COUNT(*) FROM replay_checks) AS replay_checks_count
+    (SELECT COUNT(*) FROM replay_checks) AS replay_checks_count,
+    (SELECT COUNT(*) FROM module_memory) AS module_memory_count
 )
 SELECT
   n.position AS position,
@@ -74,6 +79,7 @@ SELECT
     WHEN 'annotations' THEN c.annotations_count
     WHEN 'import_stats' THEN c.import_stats_count
     WHEN 'replay_checks' THEN c.replay_checks_count
+    WHEN 'module_memory' THEN c.module_memory_count
   END AS row_count
 FROM names AS n
 CROSS JOIN counts AS c

@@ -19,44 +19,48 @@
 -- @column base_reserved     BIGINT  Bytes held from the driver in `base`; NULL likewise.
 -- @column base_allocated    BIGINT  Bytes in allocated blocks in `base`; NULL likewise.
 -- @column base_active       BIGINT  Bytes in allocated and pending-free blocks in `base`; NULL likewise.
-WITH last_indexes AS (
+WITH windows AS (
   SELECT
-    device_index,
-    MAX(trace_index) AS last_index
-  FROM memory_curve
-  GROUP BY device_index
+    d.device_index AS device_index,
+    k.first_index AS first_index,
+    k.last_index - k.first_index + 1 AS length
+  FROM devices AS d
+  JOIN _event_scale AS k
+    ON k.device_id = d.id
 ),
-base_last_indexes AS (
+base_windows AS (
   SELECT
-    device_index,
-    MAX(trace_index) AS last_index
-  FROM base.memory_curve
-  GROUP BY device_index
+    d.device_index AS device_index,
+    k.first_index AS first_index,
+    k.last_index - k.first_index + 1 AS length
+  FROM base.devices AS d
+  JOIN base._event_scale AS k
+    ON k.device_id = d.id
 ),
 both_sides AS (
   SELECT
     1 AS is_own,
     c.device_index AS device_index,
-    c.trace_index * $points / NULLIF(l.last_index + 1, 0) + 1 AS step,
+    (c.trace_index - w.first_index) * $points / NULLIF(w.length, 0) + 1 AS step,
     c.trace_index AS trace_index,
     c.reserved AS reserved,
     c.allocated AS allocated,
     c.active AS active
   FROM memory_curve AS c
-  JOIN last_indexes AS l
-    ON l.device_index = c.device_index
+  JOIN windows AS w
+    ON w.device_index = c.device_index
   UNION ALL
   SELECT
     0 AS is_own,
     c.device_index AS device_index,
-    c.trace_index * $points / NULLIF(l.last_index + 1, 0) + 1 AS step,
+    (c.trace_index - w.first_index) * $points / NULLIF(w.length, 0) + 1 AS step,
     c.trace_index AS trace_index,
     c.reserved AS reserved,
     c.allocated AS allocated,
     c.active AS active
   FROM base.memory_curve AS c
-  JOIN base_last_indexes AS l
-    ON l.device_index = c.device_index
+  JOIN base_windows AS w
+    ON w.device_index = c.device_index
 ),
 steps AS (
   SELECT

@@ -198,6 +198,11 @@ impl ImportNote {
         Text::new(&self.doc, meaning(&self.name).unwrap_or(&self.doc))
     }
 
+    /// Whether it says that the file was damaged, and read up to there.
+    pub(super) fn is_salvage(&self) -> bool {
+        self.name == "salvaged_to_byte"
+    }
+
     /// Whether rows are missing or wrong because of it.
     #[must_use]
     pub fn is_loss(&self) -> bool {

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::chart::{self, ChartFigure};
 use super::language::{Lang, Text};
 use super::outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, TableFigure, bytes, share};
+use super::outside::{self, Components, OutsidePool};
 use super::thresholds::{Thresholds, judge};
 use super::{Analysis, Scope};
 use crate::engine::{Engine, row};
@@ -34,6 +35,8 @@ row! {
         fragmentation_ratio: Option<f64>,
         /// Bytes in segments without an active block: cached, and free to go back to the driver.
         unused_segment_bytes: i64,
+        /// Bytes free inside segments of the default pool that are in use: what fragmentation costs.
+        hole_bytes: i64,
         /// Segments of the caching allocator.
         segment_count: i64,
         /// Blocks of the caching allocator.
@@ -69,14 +72,15 @@ impl Analysis for Overview {
     }
 
     fn relations(&self) -> &'static [&'static str] {
-        &["device_overview"]
+        &["device_overview", "memory_outside_pool"]
     }
 
     fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope<'_>) -> Result<Box<dyn Outcome>> {
         let devices: Vec<DeviceOverview> = scope.rows(engine)?;
         // Pinned host memory is a domain of its own: it stands beside the devices, never among them.
         let (host, devices) = devices.into_iter().partition(|device| device.device_index < 0);
-        Ok(Box::new(OverviewOutcome { devices, host, thresholds: thresholds.clone() }))
+        let outside = scope.rows(engine)?;
+        Ok(Box::new(OverviewOutcome { devices, host, outside, thresholds: thresholds.clone() }))
     }
 }
 
@@ -85,13 +89,28 @@ impl Analysis for Overview {
 struct OverviewOutcome {
     devices: Vec<DeviceOverview>,
     host: Vec<DeviceOverview>,
+    outside: Vec<OutsidePool>,
     thresholds: Thresholds,
+}
+
+impl OverviewOutcome {
+    fn outside(&self, device: &DeviceOverview) -> Components {
+        Components::of(device.device_index, &self.outside)
+    }
+
+    fn device_json(&self, device: &DeviceOverview) -> Value {
+        let mut value = device.json();
+        if let (Some(object), Some(outside)) = (value.as_object_mut(), self.outside(device).json()) {
+            object.insert("outside_pool".to_owned(), outside);
+        }
+        value
+    }
 }
 
 impl Outcome for OverviewOutcome {
     fn json(&self, _lang: Lang) -> Value {
         json!({
-            "devices": self.devices.iter().map(DeviceOverview::json).collect::<Vec<_>>(),
+            "devices": self.devices.iter().map(|device| self.device_json(device)).collect::<Vec<_>>(),
             "host": self.host.iter().map(DeviceOverview::json).collect::<Vec<_>>(),
         })
     }
@@ -100,8 +119,8 @@ impl Outcome for OverviewOutcome {
         if self.devices.is_empty() {
             return vec![nothing_here()];
         }
-        let mut findings: Vec<Finding> =
-            self.devices.iter().flat_map(|device| device.findings(&self.thresholds)).collect();
+        let of_device = |device: &DeviceOverview| device.findings(&self.thresholds, &self.outside(device));
+        let mut findings: Vec<Finding> = self.devices.iter().flat_map(of_device).collect();
         Finding::sort_worst_first(&mut findings);
         findings
     }
@@ -119,6 +138,7 @@ impl Outcome for OverviewOutcome {
         if !self.devices.is_empty() {
             figures.push(Figure::Table(blocks(&self.devices)));
         }
+        figures.extend(outside::table(&self.outside).map(Figure::Table));
         figures
     }
 
@@ -171,16 +191,11 @@ impl DeviceOverview {
         })
     }
 
-    /// Free bytes inside segments that are in use: what fragmentation costs. Whole unused segments are cache.
-    fn split_free_bytes(&self) -> i64 {
-        self.reserved - self.active - self.unused_segment_bytes
-    }
-
     fn share_of_reserved(&self, bytes: i64) -> Option<f64> {
         share(bytes, self.reserved)
     }
 
-    fn findings(&self, thresholds: &Thresholds) -> Vec<Finding> {
+    fn findings(&self, thresholds: &Thresholds, outside: &Components) -> Vec<Finding> {
         let findings: Vec<Finding> = [
             self.oom_finding(),
             self.fragment_finding(thresholds),
@@ -188,6 +203,7 @@ impl DeviceOverview {
             self.segments_finding(thresholds),
             self.empty_finding(),
             self.workspace_finding(),
+            self.outside_finding(outside),
             self.history_finding(),
         ]
         .into_iter()
@@ -236,7 +252,7 @@ impl DeviceOverview {
     }
 
     fn fragment_finding(&self, thresholds: &Thresholds) -> Option<Finding> {
-        let ratio = self.share_of_reserved(self.split_free_bytes());
+        let ratio = self.share_of_reserved(self.hole_bytes);
         // An empty pool is all cache: nothing is split, so nothing is fragmented.
         let severity = judge(
             ratio.filter(|_| self.active > 0),
@@ -250,17 +266,17 @@ impl DeviceOverview {
             Text::new(
                 format!(
                     "{} ({}) of the reserved memory is free inside segments that are in use",
-                    quantity::bytes(self.split_free_bytes()),
+                    quantity::bytes(self.hole_bytes),
                     quantity::ratio(ratio)
                 ),
                 format!(
                     "预留内存中有 {}（{}）空闲在仍被占用的 segment 内",
-                    quantity::bytes(self.split_free_bytes()),
+                    quantity::bytes(self.hole_bytes),
                     quantity::ratio(ratio)
                 ),
             ),
             vec![
-                ("free_in_used_segments", bytes(self.split_free_bytes())),
+                ("free_in_used_segments", bytes(self.hole_bytes)),
                 ("free_in_used_segments_ratio", Quantity::Ratio(ratio)),
                 ("fragmentation_ratio", Quantity::Ratio(self.fragmentation_ratio)),
                 ("unused_segment_bytes", bytes(self.unused_segment_bytes)),
@@ -271,7 +287,7 @@ impl DeviceOverview {
     fn pending_finding(&self, thresholds: &Thresholds) -> Option<Finding> {
         let pending = self.active_pending_free_bytes;
         let ratio = share(pending, self.reserved - self.allocated).filter(|_| pending > 0)?;
-        (ratio >= thresholds.pending_warning).then(|| {
+        (ratio > thresholds.pending_warning).then(|| {
             Finding::on_device(
 self.device_index,
                 "fragment/pending_free",
@@ -335,6 +351,21 @@ self.device_index,
                 vec![("workspace_bytes", bytes(self.workspace_bytes))],
             )
         })
+    }
+
+    fn outside_finding(&self, outside: &Components) -> Option<Finding> {
+        let held = outside.bytes().filter(|held| *held > 0)?;
+        let (size, named) = (quantity::bytes(held), outside.named());
+        Some(Finding::on_device(
+            self.device_index,
+            "overview/outside_pool",
+            Severity::Info,
+            Text::new(
+                format!("{size} outside the pool by the driver's account: {}", named.get(Lang::En)),
+                format!("按驱动统计，内存池之外另占用 {size}：{}", named.get(Lang::Zh)),
+            ),
+            vec![("outside_pool_bytes", bytes(held))],
+        ))
     }
 
     fn history_finding(&self) -> Option<Finding> {

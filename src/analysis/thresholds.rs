@@ -43,7 +43,7 @@ thresholds! {
     segments_critical "segments.critical" = 200.0;
     /// Share of a segment's bytes that is allocated: below it, the report draws the segment in red.
     segment_low_use "segments.low_use" = 0.5;
-    /// Share of the unallocated bytes that wait for a pending free: from here on asynchronous release is the cause.
+    /// Share of the unallocated bytes that wait for a pending free: above it asynchronous release is the cause.
     pending_warning "pending.warning" = 0.5;
     /// Share of the peak of allocated that no call stack accounts for: from here on it is said.
     peak_no_stack "peak.no_stack" = 0.1;

@@ -81,7 +81,7 @@ fn after_help() -> String {
          npusnap analyze snapshot.pickle --mode oom --lang zh\n  \
          npusnap analyze after.pickle --mode compare --ref before.pickle\n  \
          npusnap analyze snapshot.npusnap --mode all --format json --device 0\n  \
-         npusnap analyze snapshot.pickle --fail-on critical   # exit code 1 when something critical is found\n\n\
+         npusnap analyze snapshot.pickle --fail-on critical   # then the exit code is 1\n\n\
          Csv and arrow hold one table, the main relation of the mode as `npusnap sql` would give it:\n{}\n  \
          all: what was found, a row each",
         tables.join("\n")
@@ -120,6 +120,9 @@ enum FailOn {
 
 /// List the numbers that turn measures into judgements.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    npusnap thresholds\n  \
+    npusnap analyze snapshot.pickle --threshold fragment.warning=0.1 --fail-on critical")]
 pub(super) struct ThresholdsArgs {}
 
 fn modes() -> PossibleValuesParser {

@@ -26,6 +26,10 @@ enum Format {
 /// A macro is called with arguments, `SELECT * FROM top_allocations(10)` or `top_allocations(device => 0)`, or used by its bare name: then it has its
 /// defaults and no limit. So it is a view in the SQLite database too.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    npusnap macros\n  \
+    npusnap macros peak_contributors\n  \
+    npusnap macros --format markdown > macros.md")]
 pub(super) struct MacrosArgs {
     /// Macro to show.
     name: Option<String>,
@@ -36,6 +40,10 @@ pub(super) struct MacrosArgs {
 
 /// List the tables, or show one with its columns.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    npusnap schema\n  \
+    npusnap schema traces\n  \
+    npusnap schema --format json > schema.json")]
 pub(super) struct SchemaArgs {
     /// Table to show.
     table: Option<String>,

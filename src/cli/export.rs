@@ -20,9 +20,9 @@ use crate::store::Cache;
 /// the state of memory at its end.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    npusnap export snapshot.pickle --to memory-viz -o viz.pickle          # for https://pytorch.org/memory_viz\n  \
+    npusnap export snapshot.pickle --to memory-viz -o viz.pickle   # pytorch.org/memory_viz\n  \
     npusnap export huge.pickle --to memory-viz --events 0..20000 -o part.pickle\n  \
-    npusnap export snapshot.pickle --to perfetto -o trace.json            # for https://ui.perfetto.dev\n  \
+    npusnap export snapshot.pickle --to perfetto -o trace.json     # ui.perfetto.dev\n  \
     npusnap export snapshot.pickle --to speedscope --weight peak -o peak.speedscope.json\n  \
     npusnap export snapshot.pickle --to folded -o - | flamegraph.pl > live.svg")]
 pub(super) struct Args {

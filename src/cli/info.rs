@@ -15,6 +15,10 @@ use crate::store::Cache;
 
 /// Show what a snapshot holds, what it lacks and what each absence costs.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    npusnap info snapshot.pickle\n  \
+    npusnap info snapshot.pickle.gz --lang zh\n  \
+    npusnap info snapshot.npusnap --format json")]
 pub(super) struct Args {
     /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or the `.npusnap`
     /// folder or `.db` made of it.

@@ -20,8 +20,15 @@ use crate::store::{self, Foreign, Indexes, Source, SqliteOptions, Targets};
 /// has one line per thing written: path, kind and bytes.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    npusnap ingest snapshot.pickle          # makes snapshot.npusnap/ and snapshot.db beside it\n  \
+    npusnap ingest rank0.pickle rank1.pickle -o results --no-sqlite\n  \
+    npusnap ingest snapshots -o results     # every snapshot in a folder\n  \
+    npusnap ingest huge.pickle --events 0..20000 --min-size 1048576 -o part\n  \
+    npusnap ingest broken.pickle --salvage  # keeps what stands before the damage\n  \
+    npusnap ingest snapshot.pickle --dry-run")]
 pub(super) struct Args {
-    /// Snapshots to read: pickle, JSON or HTML, also in gzip or zstd; `-` is standard input.
+    /// Snapshots to read: pickle, JSON or HTML, also in gzip or zstd; `-` is standard input, a folder is the snapshots in it.
     #[arg(required = true, value_name = "SOURCE")]
     sources: Vec<PathBuf>,
     /// Folder for the results; with one SOURCE, a name ending in `.npusnap` is the Parquet folder itself.
@@ -88,10 +95,14 @@ struct Job {
 impl Args {
     /// What is to be done, or why it would make no sense, before anything is done.
     fn jobs(self) -> Result<Vec<Job>> {
-        if self.sqlite.is_some() && self.sources.len() > 1 {
+        let sources: Vec<Vec<PathBuf>> =
+            self.sources.iter().map(|source| store::snapshots_of(source)).collect::<Result<_>>()?;
+        let sources = sources.concat();
+        if self.sqlite.is_some() && sources.len() > 1 {
             return Err(usage("--sqlite", "names one database, but there are several snapshots"));
         }
-        let jobs: Vec<Job> = self.sources.iter().map(|source| self.job(source)).collect::<Result<_>>()?;
+        let jobs: Vec<Job> =
+            sources.iter().map(|source| self.job(source, sources.len())).collect::<Result<_>>()?;
         let mut taken: HashMap<&Path, &Path> = HashMap::new();
         for Job { source, targets, .. } in &jobs {
             let database = targets.sqlite.as_ref().map(|(path, _)| path.as_path());
@@ -109,7 +120,8 @@ impl Args {
         Ok(jobs)
     }
 
-    fn job(&self, source: &Path) -> Result<Job> {
+    /// What is to be done with one of `count` snapshots.
+    fn job(&self, source: &Path, count: usize) -> Result<Job> {
         let stem = match source.file_stem() {
             Some(_) if source == Path::new(STANDARD_INPUT) => OsStr::new("stdin"),
             Some(stem) => stem,
@@ -123,7 +135,7 @@ impl Args {
         let is_store = |dir: &Path| dir.extension().is_some_and(|extension| extension == "npusnap");
         let (parquet, database) = match &self.output {
             None => (source.with_file_name(named(".npusnap")), source.with_file_name(named(".db"))),
-            Some(dir) if is_store(dir) && self.sources.len() == 1 => (dir.clone(), dir.with_extension("db")),
+            Some(dir) if is_store(dir) && count == 1 => (dir.clone(), dir.with_extension("db")),
             Some(dir) => (dir.join(named(".npusnap")), dir.join(named(".db"))),
         };
         let views = engine::exported_views()?;

@@ -33,7 +33,17 @@ pub enum Outcome {
 
 /// Memory snapshots of Ascend NPU and CUDA GPU jobs as Parquet, SQLite and SQL, with numbers that add up.
 #[derive(Debug, Parser)]
-#[command(name = "npusnap", version, max_term_width = 100)]
+#[command(
+    name = "npusnap",
+    version,
+    max_term_width = 100,
+    after_help = "Examples:\n  \
+    npusnap info snapshot.pickle                                 # what is in it, and what is not\n  \
+    npusnap analyze snapshot.pickle --mode oom                   # why it ran out of memory\n  \
+    npusnap analyze snapshot.pickle --mode all -o report.html    # everything on one page\n  \
+    npusnap analyze after.pickle --mode compare --ref before.pickle\n  \
+    npusnap sql snapshot.pickle \"SELECT * FROM peak_contributors(0, 10)\""
+)]
 pub struct Cli {
     /// Say nothing but errors on standard error.
     #[arg(long, short, global = true)]

@@ -27,7 +27,9 @@ const SCREENFUL: usize = 1000;
     after_help = "Examples:\n  npusnap sql snapshot.pickle \"SELECT * FROM top_allocations(limit => 10)\"\n  \
     npusnap sql snapshot.pickle -f query.sql --param device=0 --format csv -o rows.csv\n  \
     npusnap sql after.pickle --ref before.pickle \"SELECT a.reserved - b.reserved AS grown\n    \
-    FROM device_overview AS a JOIN base.device_overview AS b ON b.device_index = a.device_index\""
+    FROM device_overview AS a JOIN base.device_overview AS b ON b.device_index = a.device_index\"\n  \
+    npusnap sql snapshot.pickle \"SELECT * FROM traces\" --format arrow > traces.arrow\n  \
+    npusnap sql snapshot.pickle                                  # a prompt, on a terminal"
 )]
 pub(super) struct Args {
     /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or the `.npusnap`

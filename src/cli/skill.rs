@@ -32,7 +32,7 @@ const FILES: &[(&str, &str)] = skill_files![
 /// Show the agent skill, or write it into a folder of skills.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  npusnap skill\n  \
-    npusnap skill --install ~/.claude/skills      # makes ~/.claude/skills/npusnap/SKILL.md and what belongs to it")]
+    npusnap skill --install ~/.claude/skills   # makes the folder npusnap in it")]
 pub(super) struct Args {
     /// Folder of skills; the skill gets the folder `npusnap` in it, whose files of the same names are replaced.
     #[arg(long, value_name = "DIR")]

@@ -18,6 +18,10 @@ use crate::snapshot::synth::{self, Context, Dialect, Frames, Length, Order, Sett
 ///
 /// A caching allocator under a training loop is simulated, event by event. The same arguments give the same bytes.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    npusnap synth -o made.pickle --steps 20 --leak --truth made.truth.json\n  \
+    npusnap synth -o failed.pickle --devices 2 --oom --expandable\n  \
+    npusnap synth -o - --events 10000 --dialect cuda --protocol 5 | npusnap analyze -")]
 pub(super) struct Args {
     /// Snapshot to write; `-` is standard output.
     #[arg(long, short, value_name = "FILE")]

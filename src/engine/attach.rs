@@ -1,21 +1,24 @@
 //! The tables and macros of a snapshot under their names: the snapshot's own bare, another's with its schema in front.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
-use datafusion::catalog::{MemorySchemaProvider, TableFunctionImpl, TableProvider};
+use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
-use datafusion::datasource::{MemTable, ViewTable};
+use datafusion::datasource::MemTable;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
 use datafusion::prelude::ParquetReadOptions;
 
 use super::Engine;
 use super::explain::query_error;
-use super::kept::Kept;
+use super::relation::{Names, Relations};
 use super::sql_macro::{SqlMacro, catalog};
-use super::table_function::{self, TableFunction};
+use super::table_function::TableFunction;
 use crate::error::{Error, Result};
 use crate::schema::{TABLES, Table};
 use crate::store::Store;
@@ -39,10 +42,10 @@ impl Engine {
         self.finish_attaching(schema)
     }
 
-    fn new_schema(&self, schema: &str) -> Result<()> {
+    /// Makes room for the names of a snapshot.
+    pub(super) fn new_schema(&self, schema: &str) -> Result<()> {
         let catalog = self.context.catalog(CATALOG);
-        let free =
-            catalog.as_ref().filter(|catalog| !catalog.schema_names().iter().any(|name| name == schema));
+        let free = catalog.filter(|_| schema == OWN || !self.is_attached(schema));
         let Some(catalog) = free else {
             return Err(Error::Usage {
                 what: format!("schema `{schema}`"),
@@ -50,7 +53,7 @@ impl Engine {
             });
         };
         catalog
-            .register_schema(schema, Arc::new(MemorySchemaProvider::new()))
+            .register_schema(schema, Arc::new(Names::default()))
             .map_err(|source| query_error(schema, &source))?;
         Ok(())
     }
@@ -81,7 +84,7 @@ impl Engine {
     pub(super) fn register_store(&mut self, schema: &str, store: Store) -> Result<()> {
         for table in TABLES {
             let path = store.table_path(table.name);
-            let location = path.to_string_lossy().into_owned();
+            let location = location(&path);
             let columns = view_schema(table);
             let options = ParquetReadOptions::default().schema(&columns);
             let name = TableReference::partial(schema, table.name);
@@ -127,32 +130,24 @@ impl Engine {
     /// Every macro can be called with arguments, and used without as a view: then it has its defaults and no limit.
     fn register_where(&mut self, schema: &str, wanted: impl Fn(&SqlMacro) -> bool) -> Result<()> {
         let mut state = self.state_of(schema);
-        // What stands above is called by its bare name, whose snapshot it belongs to.
-        for (called, (definition, plan)) in &self.macros {
-            if *called == qualified(schema, definition.name) {
-                let function = TableFunction::new(definition.clone(), plan.clone());
-                state.register_udtf(definition.name, Arc::new(function));
+        // What is there already is called by its bare name, whose snapshot it belongs to.
+        for (called, relation) in &self.macros {
+            let name = relation.definition.name;
+            if *called == qualified(schema, name) {
+                state.register_udtf(name, Arc::new(TableFunction::new(relation)));
             }
         }
-        for definition in catalog()?.into_iter().filter(wanted) {
-            let name = definition.name;
-            let failed = |source| query_error(name, &source);
-            let plan = self.runtime.block_on(state.create_logical_plan(definition.body)).map_err(failed)?;
-            let view =
-                table_function::bind(&plan, &definition, &definition.unrestricted()).map_err(failed)?;
-            let provider: Arc<dyn TableProvider> = if definition.kept {
-                Arc::new(Kept::new(view))
-            } else {
-                Arc::new(ViewTable::new(view, Some(definition.body.to_owned())))
-            };
-            self.register(schema, name, provider)?;
-            let function: Arc<dyn TableFunctionImpl> =
-                Arc::new(TableFunction::new(definition.clone(), plan.clone()));
-            let called = qualified(schema, name);
-            state.register_udtf(name, Arc::clone(&function));
-            self.context.register_udtf(&called, function);
-            self.macros.insert(called, (definition, plan));
+        let definitions = catalog()?.into_iter().filter(wanted).collect();
+        let relations = Relations::new(definitions, state);
+        let catalog = self.context.catalog(CATALOG).and_then(|catalog| catalog.schema(schema));
+        let names = catalog.as_ref().and_then(|schema| schema.downcast_ref::<Names>());
+        for relation in relations.iter() {
+            let called = qualified(schema, relation.definition.name);
+            names.into_iter().for_each(|names| names.add(relation));
+            self.context.register_udtf(&called, Arc::new(TableFunction::new(relation)));
+            self.macros.insert(called, Arc::clone(relation));
         }
+        self.relations.push(relations);
         Ok(())
     }
 
@@ -171,6 +166,21 @@ impl Engine {
 /// The name that a relation of a snapshot has in SQL.
 pub(super) fn qualified(schema: &str, name: &str) -> String {
     if schema == OWN { name.to_owned() } else { format!("{schema}.{name}") }
+}
+
+/// A file as the engine takes it for one: a plain path with `*`, `?` or `[` in it would be a pattern.
+fn location(path: &Path) -> String {
+    let absolute = fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+    let absolute = absolute.unwrap_or_else(|_| path.to_owned());
+    let mut url = "file://".to_owned();
+    for byte in absolute.as_os_str().as_encoded_bytes() {
+        if byte.is_ascii_alphanumeric() || b"/-._~".contains(byte) {
+            url.push(char::from(*byte));
+        } else {
+            let _infallible = write!(url, "%{byte:02X}");
+        }
+    }
+    url
 }
 
 /// The table's schema without the docs that its columns carry, over which the planner stumbles where a UNION brings

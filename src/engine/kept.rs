@@ -9,7 +9,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use arrow::array::{ArrayRef, AsArray as _};
+use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::MemTable;
@@ -35,10 +38,21 @@ impl Kept {
             let schema = plan.schema();
             let work = tokio::spawn(collect(plan, state.task_ctx()));
             let batches = work.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))??;
-            MemTable::try_new(schema, vec![batches])
+            let batch = compact(&concat_batches(&schema, &batches)?)?;
+            MemTable::try_new(schema, vec![vec![batch]])
         };
         self.rows.get_or_try_init(|| run).await
     }
+}
+
+/// The batch in memory of its own: batches share what they are cut from, and views of a few texts hold whole pages; the
+/// planner would take the sum for the size.
+fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
+    let column = |column: &ArrayRef| match column.as_string_view_opt() {
+        Some(views) => Arc::new(views.gc()) as ArrayRef,
+        None => Arc::clone(column),
+    };
+    Ok(RecordBatch::try_new(batch.schema(), batch.columns().iter().map(column).collect())?)
 }
 
 impl fmt::Debug for Kept {

@@ -5,6 +5,7 @@
 
 mod attach;
 mod bounded;
+mod checked_integers;
 mod checked_sum;
 mod doc;
 mod explain;
@@ -12,6 +13,7 @@ mod kept;
 mod memory;
 mod names;
 mod query;
+mod relation;
 mod rows;
 mod runtime;
 mod sql_macro;
@@ -30,7 +32,7 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::DataFusionError;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::logical_expr::{AggregateUDF, LogicalPlan};
+use datafusion::logical_expr::AggregateUDF;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::error::{Error, Result};
@@ -53,6 +55,7 @@ use attach::OWN;
 use checked_sum::CheckedSum;
 use explain::query_error;
 use memory::Pool;
+use relation::{Relation, Relations};
 use runtime::Runtime;
 
 /// What an engine may use.
@@ -91,7 +94,9 @@ pub struct Engine {
     runtime: Runtime,
     context: SessionContext,
     /// By the name they have in SQL.
-    macros: HashMap<String, (SqlMacro, LogicalPlan)>,
+    macros: HashMap<String, Arc<Relation>>,
+    /// The same, as they are planned.
+    relations: Vec<Arc<Relations>>,
     /// Keeps the files there as long as they may be read.
     stores: Vec<Store>,
     memory_limit: usize,
@@ -127,11 +132,10 @@ impl Engine {
     /// # Errors
     /// There is no such relation or parameter, or the query fails.
     pub fn relation(&self, name: &str, params: &[(&str, Value)]) -> Result<Rows> {
-        let (definition, plan) = self.definition(name)?;
-        let values = definition.named(params)?;
+        let relation = self.definition(name)?;
+        let values = relation.definition.named(params)?;
         let run = async {
-            let plan = table_function::bind(plan, definition, &values)?;
-            let frame = self.context.execute_logical_plan(plan).await?;
+            let frame = relation.frame(&self.context, &values).await?;
             let schema = Arc::clone(frame.schema().inner());
             Ok(Rows { schema, batches: frame.collect().await? })
         };
@@ -172,7 +176,7 @@ impl Engine {
     /// # Errors
     /// There is no such relation.
     pub fn parameters(&self, name: &str) -> Result<&[Param]> {
-        Ok(&self.definition(name)?.0.params)
+        Ok(&self.definition(name)?.definition.params)
     }
 
     /// Columns of a relation of `sql/` or of a table, without running anything.
@@ -187,9 +191,8 @@ impl Engine {
                 .map(|frame| Arc::clone(frame.schema().inner()))
                 .map_err(|source| query_error(name, &source));
         }
-        let (definition, plan) = self.definition(name)?;
-        let plan = table_function::bind(plan, definition, &definition.named(&[])?);
-        plan.map(|plan| Arc::clone(plan.schema().inner())).map_err(|source| query_error(name, &source))
+        let planned = self.runtime.block_on(self.definition(name)?.planned());
+        planned.map(|planned| planned.view.schema()).map_err(|source| query_error(name, &source))
     }
 
     /// Whether the relation that `R` reads has the columns that `R` says, without running anything.
@@ -232,15 +235,18 @@ impl Engine {
             .map_err(|source| query_error("start", &source))?;
         let context = SessionContext::new_with_config_rt(config, environment);
         context.add_analyzer_rule(Arc::new(whole_aggregate::OneRow));
+        context.add_analyzer_rule(Arc::new(checked_integers::CheckedIntegers));
         context.register_udaf(AggregateUDF::new_from_impl(CheckedSum::default()));
         bounded::register(&context, options.memory_limit);
         let memory_limit = options.memory_limit;
-        let (macros, stores) = (HashMap::new(), Vec::new());
-        Ok(Self { runtime, context, macros, stores, memory_limit, _scratch: scratch })
+        let (macros, relations, stores) = (HashMap::new(), Vec::new(), Vec::new());
+        let engine = Self { runtime, context, macros, relations, stores, memory_limit, _scratch: scratch };
+        engine.new_schema(OWN)?;
+        Ok(engine)
     }
 
-    fn definition(&self, name: &str) -> Result<&(SqlMacro, LogicalPlan)> {
-        self.macros.get(name).ok_or_else(|| Error::Unknown {
+    fn definition(&self, name: &str) -> Result<&Relation> {
+        self.macros.get(name).map(AsRef::as_ref).ok_or_else(|| Error::Unknown {
             kind: "macro",
             name: name.to_owned(),
             nearest: explain::nearest(name, self.macros.keys().map(String::as_str)),

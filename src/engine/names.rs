@@ -22,8 +22,9 @@ impl Engine {
     #[must_use]
     pub fn names(&self) -> Names {
         let tables = TABLES.iter().flat_map(|table| table.columns.iter().map(|column| column.name));
-        let macros = self.macros.values().filter(|(definition, _)| !definition.is_private());
-        let macros = macros.flat_map(|(definition, _)| definition.columns.iter().map(|column| column.name));
+        let macros = self.macros.values().map(|relation| &relation.definition);
+        let macros = macros.filter(|definition| !definition.is_private());
+        let macros = macros.flat_map(|definition| definition.columns.iter().map(|column| column.name));
         let columns: BTreeSet<&str> = tables.chain(macros).collect();
         Names {
             relations: self.relation_names(),

@@ -12,7 +12,7 @@ use datafusion::prelude::{DataFrame, ident, lit};
 use super::explain::query_error;
 use super::query::Batches;
 use super::rows::{Row, check};
-use super::{Engine, Value, table_function};
+use super::{Engine, Value};
 use crate::error::Result;
 
 impl Engine {
@@ -21,13 +21,9 @@ impl Engine {
     /// # Errors
     /// As [`rows`](Self::rows); what goes wrong later is an item.
     pub fn stream<R: Row>(&self, params: &[(&str, Value)]) -> Result<RowStream<'_, R>> {
-        let (definition, plan) = self.definition(R::RELATION)?;
-        let values = definition.named(params)?;
-        let run = async {
-            let plan = table_function::bind(plan, definition, &values)?;
-            self.context.execute_logical_plan(plan).await
-        };
-        self.stream_frame(run)
+        let relation = self.definition(R::RELATION)?;
+        let values = relation.definition.named(params)?;
+        self.stream_frame(relation.frame(&self.context, &values))
     }
 
     /// The table that `R` reads, row by row in the order it is stored in; for tables that are large.

@@ -1,37 +1,41 @@
 //! Macros as table functions: the statement is planned once, a call puts its arguments into that plan.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
-use datafusion::common::{DataFusionError, Result, ScalarValue, plan_err};
+use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err, plan_err};
 use datafusion::datasource::ViewTable;
 use datafusion::logical_expr::{Expr, LogicalPlan};
+use futures::FutureExt as _;
 
+use super::relation::Relation;
 use super::sql_macro::SqlMacro;
 use super::value::{SqlType, Value};
 
-/// A macro and its plan, with a placeholder for every parameter.
+/// A macro that can be called.
 #[derive(Debug)]
-pub(super) struct TableFunction {
-    definition: SqlMacro,
-    plan: LogicalPlan,
-}
+pub(super) struct TableFunction(Weak<Relation>);
 
 impl TableFunction {
-    pub(super) fn new(definition: SqlMacro, plan: LogicalPlan) -> Self {
-        Self { definition, plan }
+    pub(super) fn new(relation: &Arc<Relation>) -> Self {
+        Self(Arc::downgrade(relation))
     }
 }
 
 impl TableFunctionImpl for TableFunction {
     fn call_with_args(&self, args: TableFunctionArgs) -> Result<Arc<dyn TableProvider>> {
+        let Some(relation) = self.0.upgrade() else {
+            return internal_err!("a macro is called in an engine that is gone");
+        };
         let arguments = args.exprs().iter().map(argument).collect::<Result<Vec<Value>>>()?;
-        let values = self
-            .definition
-            .positional(&arguments)
-            .map_err(|error| DataFusionError::Plan(error.to_string()))?;
-        let plan = bind(&self.plan, &self.definition, &values)?;
-        Ok(Arc::new(ViewTable::new(plan, None)))
+        let definition = &relation.definition;
+        let values =
+            definition.positional(&arguments).map_err(|error| DataFusionError::Plan(error.to_string()))?;
+        // Planning waits for nothing: all that a statement can name is in memory.
+        let Some(planned) = relation.planned().now_or_never() else {
+            return internal_err!("planning `{}` waits for something", definition.name);
+        };
+        Ok(Arc::new(ViewTable::new(bind(&planned?.plan, definition, &values)?, None)))
     }
 }
 

@@ -7,9 +7,7 @@ use std::collections::BTreeMap;
 
 use super::end_state::Segment;
 use super::rows::{Allocation, BlockRow, Event, SegmentRow};
-
-/// Segments up to this size are taken for those of the pool for small requests, when only an event tells of them.
-const SMALL_SEGMENT: i64 = 2 << 20;
+use crate::replay::SMALL_SEGMENT;
 
 /// The state, and how many of the events did not fit into it.
 #[derive(Debug)]

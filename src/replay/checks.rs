@@ -163,7 +163,7 @@ impl Checks {
         let doc = "events of other memory pools than the one that all segments are in: the dump was of that pool alone; \
                    lifetimes, base and final are those of the pool, and no counter is exact";
         notes.add(Severity::DataLoss, "events_of_other_pools", device, i128::from(self.elsewhere), doc);
-        let jumps = i128::try_from(self.seen.jumps.len()).unwrap_or_default();
+        let jumps = i128::from(self.seen.jump_count);
         let doc = if self.seen.is_in_pieces() {
             "places where the list of events goes back in time: a ring buffer was resized; allocations are paired in the \
              order of time, and as curves follow the list, no counter is exact"

@@ -29,9 +29,9 @@ const JITTER: i64 = 1000;
 pub(super) struct Seen {
     /// Events by action, in the order of [`Action`].
     counts: [u64; ACTIONS.len()],
-    /// Events earlier than the one before.
-    pub(super) backward_steps: u64,
-    /// Chunk and position of those that are earlier by more than jitter, as far as they are few.
+    /// Events earlier than the one before by more than jitter.
+    pub(super) jump_count: u64,
+    /// Chunk and position of the first of them, as many as pieces can be merged.
     pub(super) jumps: Vec<(usize, usize)>,
     last_time: Option<i64>,
     untimed: u64,
@@ -81,8 +81,11 @@ impl Seen {
                 continue;
             }
             let Some(last) = self.last_time.replace(*time).filter(|last| time < last) else { continue };
-            self.backward_steps += 1;
-            if last.saturating_sub(*time) > JITTER && self.jumps.len() < order::MOST_RUNS {
+            if last.saturating_sub(*time) <= JITTER {
+                continue;
+            }
+            self.jump_count += 1;
+            if self.jumps.len() < order::MOST_RUNS {
                 self.jumps.push((chunk, position));
             }
         }

@@ -10,6 +10,7 @@ mod device;
 mod ends;
 mod event;
 mod events;
+mod line;
 mod notes;
 mod open;
 mod order;
@@ -36,6 +37,7 @@ use self::events::Events;
 use self::notes::Notes;
 use self::rows::Rows;
 use self::rules::Rules;
+pub(crate) use self::rules::SMALL_SEGMENT;
 use self::state::FinalState;
 use crate::error::{Error, Result};
 use crate::schema::{
@@ -142,7 +144,7 @@ impl<'a> Replay<'a> {
         }
         self.write_checks(&checks)?;
         self.write_notes(&mut notes)?;
-        self.write_snapshot(rules.padding)?;
+        self.write_snapshot(rules.rounding.padding)?;
         Ok(notes.warnings)
     }
 
@@ -207,8 +209,8 @@ impl<'a> Replay<'a> {
         self.sink.write(&ImportStat::TABLE, batch)
     }
 
-    /// Lets the row of `snapshot` go on, with what is known of the padding now.
-    fn write_snapshot(&mut self, padding: Option<i64>) -> Result<()> {
+    /// Lets the row of `snapshot` go on, with the padding that sizes were rounded with.
+    fn write_snapshot(&mut self, padding: i64) -> Result<()> {
         let Some(batch) = self.snapshot.take() else { return Ok(()) };
         let schema = batch.schema();
         let place = schema.index_of("block_padding").ok();

@@ -19,10 +19,13 @@ const CHUNK_ROWS: usize = 32 * 1024;
 /// Rows in a batch for the stores.
 const BATCH_ROWS: usize = 64 * 1024;
 
+/// Columns of integers.
+const INTEGERS: usize = 10;
+
 /// Rows by column, as they are spooled.
 #[derive(Debug, Default)]
 struct Columns {
-    integers: [Vec<i64>; 10],
+    integers: [Vec<i64>; INTEGERS],
     places: Vec<u32>,
     kinds: Vec<u8>,
 }
@@ -117,7 +120,7 @@ impl Rows {
         let chunks: Vec<_> = starts.zip(&self.devices).collect();
         for (start, (device_id, reading, end)) in chunks.into_iter().rev() {
             for number in (start..*end).rev() {
-                for row in read(self.spool.get(number)?).into_iter().rev() {
+                for row in Chunk::read(self.spool.get(number)?).rows().rev() {
                     output.push(*device_id, places, &reading.apply(row), reading.is_proven(row.proof))?;
                 }
             }
@@ -126,51 +129,61 @@ impl Rows {
     }
 }
 
-/// The rows of a chunk.
-fn read(parts: Vec<Buffer>) -> Vec<Row> {
-    let mut parts = parts.into_iter();
-    let mut next = || parts.next().unwrap_or_default();
-    let (kinds, places) = (next(), ScalarBuffer::<u32>::from(next()));
-    let length = kinds.len();
-    let mut integers = || {
-        let column = ScalarBuffer::<i64>::from(next());
-        match column.as_ref() {
-            [value] => vec![*value; length].into(),
-            _ => column,
-        }
-    };
-    let (addr, size, block) = (integers(), integers(), integers());
-    let (alloc, requested, completed) = (integers(), integers(), integers());
-    let (alloc_time, free_time, stack, free_stack) = (integers(), integers(), integers(), integers());
-    let memory = addr.iter().zip(size.iter()).zip(block.iter());
-    let indices = alloc.iter().zip(requested.iter()).zip(completed.iter());
-    let times = alloc_time.iter().zip(free_time.iter());
-    let stacks = stack.iter().zip(free_stack.iter());
-    let heads = kinds.iter().zip(places.iter());
-    heads
-        .zip(memory.zip(indices))
-        .zip(times.zip(stacks))
-        .map(|(((kind, place), (memory, indices)), (times, stacks))| Row {
-            addr: *memory.0.0,
-            size: *memory.0.1,
-            block: *memory.1,
-            proof: PROOFS.get(usize::from(kind & 7)).copied().unwrap_or(Proof::None),
-            alloc: *indices.0.0,
-            requested: *indices.0.1,
-            completed: *indices.1,
-            alloc_time: *times.0,
-            free_time: *times.1,
-            stack: *stacks.0,
-            free_stack: *stacks.1,
-            place: *place,
-            origin: if kind & 8 == 0 { Origin::Window } else { Origin::BeforeWindow },
-            fate: match kind >> 4 {
-                0 => Fate::Live,
-                1 => Fate::PendingFree,
-                _ => Fate::Freed,
+/// A chunk of rows, by column.
+struct Chunk {
+    kinds: Buffer,
+    places: ScalarBuffer<u32>,
+    integers: [ScalarBuffer<i64>; INTEGERS],
+}
+
+impl Chunk {
+    /// What was spooled.
+    fn read(parts: Vec<Buffer>) -> Self {
+        let mut parts = parts.into_iter();
+        let mut next = || parts.next().unwrap_or_default();
+        let (kinds, places) = (next(), next().into());
+        let length = kinds.len();
+        let integers = std::array::from_fn(|_| {
+            let column = ScalarBuffer::<i64>::from(next());
+            match column.as_ref() {
+                [value] => vec![*value; length].into(),
+                _ => column,
+            }
+        });
+        Self { kinds, places, integers }
+    }
+
+    fn rows(&self) -> impl DoubleEndedIterator<Item = Row> {
+        let [addr, size, block, alloc, requested, completed, alloc_time, free_time, stack, free_stack] =
+            &self.integers;
+        let memory = addr.iter().zip(size.iter()).zip(block.iter());
+        let indices = alloc.iter().zip(requested.iter()).zip(completed.iter());
+        let times = alloc_time.iter().zip(free_time.iter());
+        let stacks = stack.iter().zip(free_stack.iter());
+        let heads = self.kinds.iter().zip(self.places.iter());
+        heads.zip(memory.zip(indices)).zip(times.zip(stacks)).map(
+            |(((kind, place), (memory, indices)), (times, stacks))| Row {
+                addr: *memory.0.0,
+                size: *memory.0.1,
+                block: *memory.1,
+                proof: PROOFS.get(usize::from(kind & 7)).copied().unwrap_or(Proof::None),
+                alloc: *indices.0.0,
+                requested: *indices.0.1,
+                completed: *indices.1,
+                alloc_time: *times.0,
+                free_time: *times.1,
+                stack: *stacks.0,
+                free_stack: *stacks.1,
+                place: *place,
+                origin: if kind & 8 == 0 { Origin::Window } else { Origin::BeforeWindow },
+                fate: match kind >> 4 {
+                    0 => Fate::Live,
+                    1 => Fate::PendingFree,
+                    _ => Fate::Freed,
+                },
             },
-        })
-        .collect()
+        )
+    }
 }
 
 /// Words of the two columns that have words.

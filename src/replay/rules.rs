@@ -8,12 +8,14 @@ use super::padding::NPU;
 const SMALLEST: i64 = 512;
 /// The largest block of the small pool, and the largest rest that a block of the large pool keeps.
 pub(super) const SMALL: i64 = 1 << 20;
+/// Bytes of a segment of the small pool. Where only an event tells of a segment, a larger one is of the large pool.
+pub(crate) const SMALL_SEGMENT: i64 = 2 << 20;
 
 /// How requests are rounded.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Rounding {
     /// Bytes added to a request first.
-    padding: i64,
+    pub(super) padding: i64,
     /// Steps between two powers of two, by power from 1 MiB on; empty where all are off.
     divisions: Vec<i64>,
 }

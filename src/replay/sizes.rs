@@ -35,24 +35,24 @@ impl Walk<'_> {
     /// Two active blocks with so little between them that no large block fits: the first one has it. Either it was left to it
     /// when it was cut, or the second one begins where the first one ends.
     pub(super) fn insert_large(&mut self, addr: u64, open: &mut Open) {
+        let spot = self.large.spot(addr);
         let mut needed = 0;
         if open.block == NO_SIZE {
             needed = self.rules.rounding.round(open.size);
-            let next = self.large.range(addr..).next().map(|(next, _)| next - addr);
+            let next = self.large.at_or_behind(spot).map(|(next, _)| next - addr);
             if let Some(size) = self.all_of(needed, next) {
                 (open.block, open.proof, needed) = (size, Proof::Neighbour, 0);
             }
         }
-        if let Some((before, needed)) =
-            self.large.range(..addr).next_back().filter(|(_, needed)| **needed > 0)
-            && let Some(size) = self.all_of(*needed, Some(addr - before))
-            && let Some(open) = self.open.get_mut(before)
+        if let Some((before, needed)) = self.large.before(spot).filter(|(_, needed)| *needed > 0)
+            && let Some(size) = self.all_of(needed, Some(addr - before))
+            && let Some(open) = self.open.get_mut(&before)
         {
             (open.block, open.proof) = (size, Proof::Neighbour);
-            let before = *before;
-            self.large.insert(before, 0);
+            // It is there already: nothing moves.
+            self.large.put(self.large.spot(before), 0);
         }
-        self.large.insert(addr, needed);
+        self.large.put(spot, needed);
     }
 
     /// The size of a block with so much room, if it has to have all of it.
@@ -68,16 +68,17 @@ impl Walk<'_> {
         if !self.is_tracked(open.size) {
             return self.block_by_rule(open, rounded);
         }
-        self.large.remove(&addr);
+        let spot = self.large.take(self.large.spot(addr));
         let Some((start, end, kind)) = self.ranges.find(addr) else {
             self.tally.outside_ranges += 1;
             return if open.block == NO_SIZE { (rounded, Proof::None) } else { (open.block, open.proof) };
         };
         // A free block begins right behind an active one, because free neighbours are merged.
-        if let Some(before) = self.large.range(start..addr).next_back().map(|(before, _)| *before) {
+        let (before, next) = (self.large.before(spot), self.large.at_or_behind(spot));
+        if let Some((before, _)) = before.filter(|(before, _)| *before >= start) {
             self.prove_neighbour(before, addr);
         }
-        let limit = self.large.range(addr..end).next().map_or(end, |(next, _)| *next);
+        let limit = next.map_or(end, |(next, _)| next.min(end));
         let room = i64::try_from(limit - addr).unwrap_or(i64::MAX);
         let (block, proof) = self.cut(rounded, room, kind);
         if open.block == NO_SIZE {
@@ -131,7 +132,7 @@ impl Walk<'_> {
             let rest = size.saturating_sub(self.rules.rounding.round(open.size));
             if (0..=SMALL).contains(&rest) || self.rules.max_split_size.is_some() {
                 (open.block, open.proof) = (size, Proof::Neighbour);
-                self.large.insert(addr, 0);
+                self.large.put(self.large.spot(addr), 0);
             } else {
                 self.tally.geometry_broken += i64::from(self.rules.padding.is_some());
             }
@@ -142,7 +143,7 @@ impl Walk<'_> {
 
     /// What no large block fits behind has all that is left of its segment.
     pub(super) fn prove_by_end(&self, addr: u64, open: &mut Open) {
-        let Some(needed) = self.large.get(&addr).copied().filter(|needed| *needed > 0) else { return };
+        let Some(needed) = self.large.get(addr).filter(|needed| *needed > 0) else { return };
         let room = self.ranges.find(addr).map(|(_, end, _)| end - addr);
         if let Some(size) = self.all_of(needed, room) {
             (open.block, open.proof) = (size, Proof::Neighbour);

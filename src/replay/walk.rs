@@ -4,14 +4,13 @@
 //! what changed. A `free_completed` makes an allocation active that is freed later, an `alloc` ends it and completes its
 //! row. What is still active at the beginning was there before the window.
 
-use std::collections::BTreeMap;
-
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::columns::NO_TIME;
 use super::ends::Ends;
 use super::event::{Action, Event};
+use super::line::Line;
 use super::open::{NO_SIZE, Open};
 use super::ranges::{Kind, Ranges};
 use super::row::{Fate, NO_INDEX, Origin, Proof, Row};
@@ -29,7 +28,7 @@ pub(super) struct Walk<'a> {
     pub(super) open: HashMap<u64, Open, FixedState>,
     /// Where the large ones among the open allocations begin, if their sizes follow from their neighbours: the size their
     /// request is rounded to, or 0 where that of the block is known.
-    pub(super) large: BTreeMap<u64, i64>,
+    pub(super) large: Line,
     pub(super) ranges: Ranges,
     pub(super) tally: Tally,
     ends: Ends,
@@ -63,7 +62,7 @@ impl<'a> Walk<'a> {
             rules,
             cutting,
             open: HashMap::default(),
-            large: BTreeMap::new(),
+            large: Line::default(),
             ranges: Ranges::default(),
             tally: Tally::default(),
             ends: Ends::default(),
@@ -170,7 +169,7 @@ impl<'a> Walk<'a> {
         let open = match self.open.remove(&addr) {
             Some(open) if open.has_size(event.size) => {
                 if open.size == NO_SIZE {
-                    self.large.remove(&addr);
+                    self.large.take(self.large.spot(addr));
                 }
                 Open { size: event.size, ..open }
             }
@@ -205,7 +204,7 @@ impl<'a> Walk<'a> {
 
     /// Ends an allocation whose alloc the trace lacks: it came after `event`, which is all that is known.
     fn finish_without_alloc(&mut self, event: &Event, open: Open) -> Result<()> {
-        self.large.remove(&unsigned(event.addr));
+        self.large.take(self.large.spot(unsigned(event.addr)));
         let row = self.row_without_alloc(event.addr, &open, Origin::Window, event.index);
         self.tally.row(&row, &open, false);
         self.rows.push(&row)

@@ -103,31 +103,27 @@ impl<T: Default + Clone> Nullable<T> {
     #[inline]
     fn push(&mut self, value: Option<T>) {
         match value {
+            Some(value) if self.nulls == 0 && self.valid.is_empty() => self.values.push(value),
             None if self.values.is_empty() => self.nulls += 1,
-            None => {
-                if self.valid.is_empty() {
-                    self.valid.resize(self.values.len(), true);
-                }
-                self.values.push(T::default());
-                self.valid.push(false);
-            }
-            Some(value) => {
-                if self.nulls > 0 {
-                    self.fill();
-                }
-                self.values.push(value);
-                if !self.valid.is_empty() {
-                    self.valid.push(true);
-                }
-            }
+            value => self.push_mixed(value),
         }
     }
 
-    /// Writes out the NULLs that were only counted.
+    /// Appends a value where there are NULLs, or a NULL where there are values.
+    fn push_mixed(&mut self, value: Option<T>) {
+        if self.valid.is_empty() {
+            self.fill();
+        }
+        self.valid.push(value.is_some());
+        self.values.push(value.unwrap_or_default());
+    }
+
+    /// Writes out what was only counted: so many NULLs, or no NULL among the values.
     #[cold]
     fn fill(&mut self) {
-        self.values.resize(self.nulls, T::default());
         self.valid.resize(self.nulls, false);
+        self.valid.resize(self.nulls + self.values.len(), true);
+        self.values.resize(self.valid.len(), T::default());
         self.nulls = 0;
     }
 
@@ -217,38 +213,43 @@ impl ColumnValue for Option<String> {
 }
 
 /// Interned strings of one batch: each string is stored once, rows hold a number.
-fn dictionary(keys: Vec<Option<u32>>, names: &dyn Names) -> ArrayRef {
+fn dictionary((keys, nulls): (Vec<u32>, Option<NullBuffer>), names: &dyn Names) -> ArrayRef {
     let mut local: HashMap<u32, i32, foldhash::fast::FixedState> = HashMap::default();
     let mut values: Vec<&str> = Vec::new();
-    // Most rows repeat the string of the row before.
-    let mut last: Option<(u32, i32)> = None;
-    let mut codes: Vec<Option<i32>> = Vec::with_capacity(keys.len());
-    for key in keys {
-        let Some(key) = key else {
-            codes.push(None);
-            continue;
-        };
-        let code = match last {
-            Some((seen, code)) if seen == key => code,
-            _ => *local.entry(key).or_insert_with(|| {
-                values.push(names.name(Symbol(key)));
-                i32::try_from(values.len()).unwrap_or(i32::MAX).saturating_sub(1)
-            }),
-        };
-        last = Some((key, code));
-        codes.push(Some(code));
-    }
-    let codes: Int32Array = codes.into_iter().collect();
+    // Most rows repeat the string of one of the rows before.
+    let mut last = [None; RECENT];
+    let codes = keys.into_iter().enumerate().map(|(row, key)| {
+        if nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) {
+            return 0;
+        }
+        let slot = usize::try_from(key).unwrap_or_default() % RECENT;
+        match last.get(slot) {
+            Some(Some((seen, code))) if *seen == key => return *code,
+            _ => {}
+        }
+        let code = *local.entry(key).or_insert_with(|| {
+            values.push(names.name(Symbol(key)));
+            i32::try_from(values.len()).unwrap_or(i32::MAX).saturating_sub(1)
+        });
+        if let Some(last) = last.get_mut(slot) {
+            *last = Some((key, code));
+        }
+        code
+    });
+    let codes: Vec<i32> = codes.collect();
     let values = StringArray::from(values);
-    Arc::new(DictionaryArray::<Int32Type>::new(codes, Arc::new(values)))
+    Arc::new(DictionaryArray::<Int32Type>::new(Int32Array::new(codes.into(), nulls), Arc::new(values)))
 }
+
+/// Strings that are recognised without a look into the table of all.
+const RECENT: usize = 64;
 
 fn symbol_batch_type() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
 impl ColumnValue for Symbol {
-    type Builder = Vec<Option<u32>>;
+    type Builder = Vec<u32>;
     const SQLITE: Option<&'static str> = Some("TEXT");
     const NULLABLE: bool = false;
 
@@ -262,16 +263,16 @@ impl ColumnValue for Symbol {
 
     #[inline]
     fn push(builder: &mut Self::Builder, value: Self) {
-        builder.push(Some(value.0));
+        builder.push(value.0);
     }
 
     fn finish(builder: &mut Self::Builder, names: &dyn Names) -> ArrayRef {
-        dictionary(take(builder), names)
+        dictionary((take(builder), None), names)
     }
 }
 
 impl ColumnValue for Option<Symbol> {
-    type Builder = Vec<Option<u32>>;
+    type Builder = Nullable<u32>;
     const SQLITE: Option<&'static str> = Some("TEXT");
     const NULLABLE: bool = true;
 
@@ -289,7 +290,7 @@ impl ColumnValue for Option<Symbol> {
     }
 
     fn finish(builder: &mut Self::Builder, names: &dyn Names) -> ArrayRef {
-        dictionary(take(builder), names)
+        dictionary(builder.take(), names)
     }
 }
 

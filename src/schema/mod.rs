@@ -208,8 +208,8 @@ tables! {
         stack_count: i64,
         /// `allocator_settings` as a JSON object; NULL where the snapshot has none.
         allocator_settings: Option<String>,
-        /// Bytes the allocator adds to a request before it rounds it up to 512: 32 on most NPUs, else 0; NULL where nothing
-        /// in the snapshot shows it.
+        /// Bytes the allocator adds to a request before it rounds it up to 512: 32 on most NPUs, else 0. Where nothing in an
+        /// NPU's snapshot shows it, 32 is assumed and import_stats has `block_padding_unknown`.
         block_padding: Option<i64>,
         /// Version of the tables.
         schema_version: i64,
@@ -261,6 +261,27 @@ tables! {
         residual: Option<i64>,
         /// 1 where every event fits and, for the rounded counters, every block's real size is proven; else 0.
         exact: i64,
+    } indexes []
+
+    /// What the NPU's driver counts by component: one row per device, component and file that says so. From
+    /// `device_<n>_memUsageInfo_<time>.csv`, which torch_npu writes when it dumps, and `npu_module_mem*.csv`, which its
+    /// profiler exports, where these stand beside the snapshot; no row without them.
+    ModuleMemory / ModuleMemoryBuilder = module_memory {
+        /// Device: `devices.id`.
+        device_id: i64 ["REFERENCES devices(id)"],
+        /// Component, as the driver calls it: `APP` is what the program asked for itself, the allocator's pool with it;
+        /// `HCCL` is communication.
+        component: String,
+        /// Bytes it held last; NULL where the file does not say, because only frees were seen.
+        bytes: Option<i64>,
+        /// The most bytes it held; NULL likewise.
+        peak_bytes: Option<i64>,
+        /// Time of the last sample in microseconds, of the profiler's clock; NULL where the file has none.
+        time_us: Option<i64>,
+        /// Lines of the file that the row was made from.
+        sample_count: i64,
+        /// Name of the file without its folder.
+        source_name: String,
     } indexes []
 }
 

@@ -25,9 +25,23 @@ const STDIN: &str = "stdin";
 /// As [`read`](super::read).
 pub fn check(path: &Path, options: &Options, progress: &dyn Progress) -> Result<Summary> {
     match super::open(path)? {
-        Some((file, length)) => start(file, length, path, options, None, progress),
-        None => start(io::stdin().lock(), None, path, options, None, progress),
+        Some((file, length)) => check_from(file, length, path, options, progress),
+        None => check_from(io::stdin().lock(), None, path, options, progress),
     }
+}
+
+/// Reads a snapshot from `input` as [`check`] does; the arguments are those of [`read_from`].
+///
+/// # Errors
+/// As [`read`](super::read).
+pub fn check_from(
+    input: impl Read,
+    length: Option<u64>,
+    path: &Path,
+    options: &Options,
+    progress: &dyn Progress,
+) -> Result<Summary> {
+    start(input, length, path, options, None, progress)
 }
 
 /// Reads a snapshot from `input`, whose length may be known; `path` is what messages call it.

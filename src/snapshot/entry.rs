@@ -103,11 +103,10 @@ fn integer(window: &[u8]) -> Parsed<'_, i64> {
         [op::BININT2, a, b, rest @ ..] => Some((i64::from(u16::from_le_bytes([*a, *b])), rest)),
         [op::BININT, a, b, c, d, rest @ ..] => Some((i64::from(i32::from_le_bytes([*a, *b, *c, *d])), rest)),
         [op::LONG1, length @ 1..=8, rest @ ..] => {
-            let (digits, rest) = rest.split_at_checked(usize::from(*length))?;
-            let sign = if digits.last()? & 0x80 == 0 { 0 } else { 0xff };
-            let mut bytes = [sign; 8];
-            bytes.get_mut(..digits.len())?.copy_from_slice(digits);
-            Some((i64::from_le_bytes(bytes), rest))
+            // Shifted up and down again: so the sign is that of the last digit, and what is behind the number is gone.
+            let digits = u64::from_le_bytes(*rest.first_chunk()?);
+            let shift = 64 - 8 * u32::from(*length);
+            Some(((digits << shift).cast_signed() >> shift, rest.get(usize::from(*length)..)?))
         }
         _ => None,
     }

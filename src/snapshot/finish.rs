@@ -15,8 +15,9 @@ use crate::schema::{
     ImportStatsBuilder, Segment, SegmentsBuilder, Snapshot, SnapshotBuilder, Symbol, VERSION,
 };
 
-/// Rows of `call_stacks` in a batch: each holds its frames in full, twice.
+/// Rows of `call_stacks` in a batch, and bytes of their JSON: each holds its frames in full, twice.
 const STACK_BATCH_ROWS: usize = 4096;
+const STACK_BATCH_TEXT: usize = 1 << 20;
 
 /// What is known of the file when it has been read.
 pub(super) struct FileFacts {
@@ -110,7 +111,7 @@ impl Import<'_> {
                 text += stack.frames_json.len();
                 builder.push(stack);
             }
-            if builder.len() >= STACK_BATCH_ROWS || text >= BATCH_TEXT {
+            if builder.len() >= STACK_BATCH_ROWS || text >= STACK_BATCH_TEXT {
                 text = 0;
                 self.output.write(&CallStack::TABLE, builder.finish(&Texts(state)))?;
             }

@@ -225,9 +225,15 @@ impl Lists {
         };
         list.implausible_sizes += i64::from(event.size().is_some_and(is_implausible));
         list.clock.push(event.time_us());
+        let is_in_its_place = matches!(list.head, Head::Closed) && event.action != words::WORKSPACE_SNAPSHOT;
+        if is_in_its_place && !output.is_wanted() {
+            list.count += 1;
+            output.count();
+            return Ok(());
+        }
         let row = row(event, list.device_id, list.count, stack_id);
         list.count += 1;
-        if matches!(list.head, Head::Closed) && event.action != words::WORKSPACE_SNAPSHOT {
+        if is_in_its_place {
             return output.trace(state, row);
         }
         list.push(state, output, row)

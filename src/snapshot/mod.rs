@@ -1,6 +1,7 @@
 //! Closed dicts become rows: what a source is, and how its fields map to the tables of [`crate::schema`].
 
 mod annotation;
+mod beside;
 mod clock;
 mod container;
 mod decode;
@@ -15,6 +16,8 @@ mod finish;
 mod import;
 mod list_cache;
 mod lists;
+mod module_csv;
+mod modules;
 mod output;
 mod place;
 mod python_json;
@@ -38,7 +41,8 @@ use arrow::record_batch::RecordBatch;
 use crate::error::{Error, Result};
 use crate::schema::Table;
 
-pub use self::decode::{check, read_from};
+pub use self::beside::side_files;
+pub use self::decode::{check, check_from, read_from};
 pub use self::filter::{EventRange, Filter};
 
 /// The path that stands for standard input; a file of that name is `./-`.
@@ -131,8 +135,12 @@ pub fn read(
     let Some((file, length)) = open(path)? else {
         return read_from(io::stdin().lock(), None, path, options, sink, progress);
     };
-    let mut sink = steps::Marked::beside(path, sink)?;
-    read_from(file, length, path, options, &mut sink, progress)
+    let beside = beside::Beside::find(path);
+    let mut modules = modules::Counted::new(&beside, sink);
+    let mut marked = steps::Marked::new(beside.steps.as_deref(), &mut modules)?;
+    let mut summary = read_from(file, length, path, options, &mut marked, progress)?;
+    summary.warnings += modules.warnings();
+    Ok(summary)
 }
 
 /// A file and its length, where it has one; `None` for standard input.

@@ -62,6 +62,11 @@ impl<'a> Output<'a> {
         self.sink.is_some()
     }
 
+    /// Counts an event whose row nobody wants.
+    pub(super) fn count(&mut self) {
+        self.trace_count += 1;
+    }
+
     /// Adds an event and numbers it, unless it is one to leave out.
     #[inline]
     pub(super) fn trace(&mut self, state: &State, mut row: TraceEvent) -> Result<()> {

@@ -163,7 +163,9 @@ impl Stacks {
 
     fn json(&self, id: u32) -> String {
         // Joined as bytes: each frame is valid UTF-8, and the whole is checked once.
-        let mut json = Vec::new();
+        let frames = self.frames_of(id).iter();
+        let length: usize = frames.map(|frame| self.frame_texts.get(*frame).map_or(4, <[u8]>::len) + 2).sum();
+        let mut json = Vec::with_capacity(length + 2);
         let mut separator = b"[".as_slice();
         for frame in self.frames_of(id) {
             json.extend_from_slice(separator);

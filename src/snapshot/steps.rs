@@ -7,15 +7,16 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use arrow::array::{Array, AsArray as _};
+use arrow::array::AsArray as _;
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type};
 use arrow::record_batch::RecordBatch;
 use serde::Deserialize;
 
 use super::RowSink;
+use super::beside::device_ids;
 use crate::error::{Error, Result};
 use crate::schema::{
     Annotation, AnnotationsBuilder, ImportStat, ImportStatsBuilder, NoNames, Snapshot, Table,
@@ -40,13 +41,6 @@ struct Mark {
     allocations: Option<i64>,
 }
 
-/// Where the markers of a snapshot are, if there are any.
-fn beside(snapshot: &Path) -> PathBuf {
-    let mut name = snapshot.as_os_str().to_owned();
-    name.push(".steps.jsonl");
-    PathBuf::from(name)
-}
-
 /// A sink that adds the markers to `annotations` on their way.
 pub(super) struct Marked<'a> {
     sink: &'a mut dyn RowSink,
@@ -59,16 +53,15 @@ pub(super) struct Marked<'a> {
 }
 
 impl<'a> Marked<'a> {
-    /// Reads the markers beside `snapshot`, if there are any.
-    pub(super) fn beside(snapshot: &Path, sink: &'a mut dyn RowSink) -> Result<Self> {
-        let path = beside(snapshot);
+    /// Reads the markers in `path`, if there are any.
+    pub(super) fn new(path: Option<&Path>, sink: &'a mut dyn RowSink) -> Result<Self> {
         let (allocs, devices) = (HashMap::new(), HashMap::new());
-        let Ok(file) = File::open(&path) else {
-            return Ok(Self { sink, marks: Vec::new(), unreadable: 0, allocs, devices });
-        };
         let (mut marks, mut unreadable) = (Vec::new(), 0);
+        let Some((path, Ok(file))) = path.map(|path| (path, File::open(path))) else {
+            return Ok(Self { sink, marks, unreadable, allocs, devices });
+        };
         for line in BufReader::new(file.take(MOST_BYTES)).split(b'\n') {
-            let line = line.map_err(Error::io(&path, "cannot read"))?;
+            let line = line.map_err(Error::io(path, "cannot read"))?;
             match serde_json::from_slice(&line) {
                 Ok(mark) => marks.push(mark),
                 Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
@@ -87,17 +80,6 @@ impl<'a> Marked<'a> {
         for row in 0..batch.num_rows() {
             if actions.value(row) == "alloc" && workspace.value(row) == 0 {
                 self.allocs.entry(devices.value(row)).or_default().push(indexes.value(row));
-            }
-        }
-        Some(())
-    }
-
-    fn learn(&mut self, batch: &RecordBatch) -> Option<()> {
-        let column = |name| batch.column_by_name(name)?.as_primitive_opt::<Int64Type>();
-        let (ids, indexes) = (column("id")?, column("device_index")?);
-        for row in 0..batch.num_rows() {
-            if ids.is_valid(row) {
-                self.devices.insert(indexes.value(row), ids.value(row));
             }
         }
         Some(())
@@ -172,7 +154,7 @@ impl RowSink for Marked<'_> {
     fn write(&mut self, table: &'static Table, batch: RecordBatch) -> Result<()> {
         match table.name {
             "traces" if !self.marks.is_empty() => self.watch(&batch).unwrap_or_default(),
-            "devices" => self.learn(&batch).unwrap_or_default(),
+            "devices" => self.devices.extend(device_ids(&batch)),
             _ => {}
         }
         // It comes last of all that is asked for here, and it always comes.

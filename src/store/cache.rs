@@ -13,10 +13,11 @@ use sha2::{Digest as _, Sha256};
 use super::staging;
 use crate::error::{Error, Result};
 use crate::schema::VERSION;
+use crate::snapshot;
 
 /// Name of the file that says what a Parquet folder was made from.
 ///
-/// It stands beside the tables, because they shall depend on the snapshot's bytes alone.
+/// It stands beside the tables, because they shall depend on bytes alone.
 pub(super) const FILE: &str = "source.json";
 
 /// Which state of which file a store was made from, and by what.
@@ -28,6 +29,29 @@ pub(super) struct Key {
     mtime_nsec: i64,
     schema_version: i64,
     npusnap_version: String,
+    /// The files beside it that are read with it.
+    #[serde(default)]
+    beside: Vec<Written>,
+}
+
+/// Which state of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Written {
+    name: String,
+    size: u64,
+    mtime: i64,
+    mtime_nsec: i64,
+}
+
+impl Written {
+    fn new(path: &Path, metadata: &Metadata) -> Self {
+        Self {
+            name: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+            size: metadata.len(),
+            mtime: metadata.mtime(),
+            mtime_nsec: metadata.mtime_nsec(),
+        }
+    }
 }
 
 impl Key {
@@ -38,19 +62,25 @@ impl Key {
     }
 
     fn new(source: &Path, metadata: &Metadata) -> Self {
+        let Written { name, size, mtime, mtime_nsec } = Written::new(source, metadata);
+        let beside = snapshot::side_files(source);
+        let beside = beside.iter().filter_map(|path| Some(Written::new(path, &fs::metadata(path).ok()?)));
         Self {
-            name: source.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-            size: metadata.len(),
-            mtime: metadata.mtime(),
-            mtime_nsec: metadata.mtime_nsec(),
+            name,
+            size,
+            mtime,
+            mtime_nsec,
             schema_version: VERSION,
             npusnap_version: env!("CARGO_PKG_VERSION").to_owned(),
+            beside: beside.collect(),
         }
     }
 
     /// The key in the store `dir`.
     fn read(dir: &Path) -> Option<Self> {
-        let text = fs::read(dir.join(FILE)).ok()?;
+        let path = dir.join(FILE);
+        // Whoever opens a pipe waits for somebody to write to it.
+        let text = path.is_file().then(|| fs::read(&path).ok()).flatten()?;
         serde_json::from_slice(&text).ok()
     }
 

@@ -17,6 +17,9 @@ pub(super) const VERSION_KEY: &str = "npusnap.schema_version";
 /// Rows of a row group: what one core reads at a time, and what the writer holds in memory.
 const ROW_GROUP_ROWS: usize = 1 << 20;
 
+/// Rows of `call_stacks` between two looks at how large a page has become.
+const STACK_ROWS: usize = 64;
+
 /// How the values of a column are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Storage {
@@ -69,6 +72,9 @@ pub(super) fn properties(table: &Table) -> Result<WriterProperties, ParquetError
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_sorting_columns(sorting(table))
         .set_key_value_metadata(Some(metadata(table)));
+    // A page ends behind so many rows at the soonest, and a call stack is some thousand bytes.
+    let builder =
+        if table.name == "call_stacks" { builder.set_write_batch_size(STACK_ROWS) } else { builder };
     Ok(table.columns.iter().fold(builder, |builder, column| encode(builder, table, column)).build())
 }
 
@@ -76,7 +82,8 @@ fn encode(builder: WriterPropertiesBuilder, table: &Table, column: &Column) -> W
     let path = ColumnPath::from(column.name);
     let integer = column.sqlite == Some("INTEGER");
     let builder = match storage(table, column) {
-        Storage::Dictionary => builder,
+        // Its values lie in no order: the smallest and the largest of a page leave no page out of a query.
+        Storage::Dictionary => builder.set_column_statistics_enabled(path.clone(), EnabledStatistics::None),
         Storage::Delta | Storage::Plain => builder.set_column_dictionary_enabled(path.clone(), false),
     };
     // Beside a dictionary this is what the writer falls back to when the dictionary grows too large.

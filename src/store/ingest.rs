@@ -1,6 +1,7 @@
 //! One snapshot becomes its files: decoded once, written by all stores, put in place when all of them are whole.
 
 use std::fs::{self, File};
+use std::hint::black_box;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,9 @@ use crate::error::{Error, Result};
 use crate::replay::Replay;
 use crate::schema::{TABLES, Table};
 use crate::snapshot::{self, Progress, RowSink, Summary};
+
+/// Size of blocks that are kept when they are freed; none of it is ever used.
+const KEPT_BLOCK: usize = 8 << 20;
 
 /// Name of the database in its staging folder.
 const DATABASE: &str = "db";
@@ -65,7 +69,8 @@ impl RowSink for Fanout<'_> {
 /// Decodes `source` into `targets`. On an error the targets are as they were.
 ///
 /// A Parquet folder in the place where [`Store::open`](super::Store::open) looks for it remembers which state of the
-/// file it is of, unless rows are left out; anywhere else it depends on nothing but the snapshot's bytes.
+/// file it is of, unless rows are left out; anywhere else it depends on nothing but the bytes of the snapshot and of the
+/// files beside it that are read with it.
 ///
 /// # Errors
 /// The source is no snapshot, or a target cannot be written or is not npusnap's to replace.
@@ -115,6 +120,7 @@ fn stage(
     key: Option<&Key>,
     progress: &dyn Progress,
 ) -> Result<(Summary, Option<(Staging, PathBuf)>)> {
+    keep_memory();
     let mut parquet = ParquetSink::create(staging.path())?;
     let mut sinks: Vec<&mut dyn RowSink> = vec![&mut parquet];
     if let Some(database) = &mut database {
@@ -129,6 +135,13 @@ fn stage(
     key.map_or(Ok(()), |key| key.write(staging.path()))?;
     let database = database.map(Database::finish).transpose()?;
     Ok((summary, database))
+}
+
+/// Makes the C library keep large blocks that are freed for the next ones that are asked for. It takes all beyond 128 KiB from
+/// the system anew, and the system hands them out page by page, until one of them was freed: then those of its size are
+/// kept. Columns of a batch are such blocks. Where another library is in use, this does nothing.
+fn keep_memory() {
+    drop(black_box(Vec::<u8>::with_capacity(KEPT_BLOCK)));
 }
 
 /// The user asked for the final name; that of the staging place is gone by the time the message is read.
@@ -224,8 +237,11 @@ pub(super) fn is_replaceable_folder(path: &Path) -> bool {
 
 /// Nothing, an empty file, or a database with npusnap's mark in its header.
 fn is_replaceable_database(path: &Path) -> bool {
-    let Ok(metadata) = fs::symlink_metadata(path) else { return true };
-    if metadata.is_dir() {
+    if fs::symlink_metadata(path).is_err() {
+        return true;
+    }
+    // Whoever opens a pipe waits for somebody to write to it.
+    if !path.is_file() {
         return false;
     }
     let mut header = Vec::new();

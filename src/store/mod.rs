@@ -8,6 +8,7 @@ mod encoding;
 mod ingest;
 mod locked;
 mod parquet;
+mod references;
 mod source;
 mod sqlite;
 mod sqlite_read;
@@ -28,7 +29,7 @@ use staging::Staging;
 
 pub use ingest::{Fanout, Foreign, Targets, ingest};
 pub use parquet::ParquetSink;
-pub use source::Source;
+pub use source::{Source, snapshots_of};
 pub use sqlite::{Indexes, SqliteOptions, SqliteSink};
 pub use unfinished::abandon;
 pub use whole_file::WholeFile;

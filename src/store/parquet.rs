@@ -136,6 +136,10 @@ pub(super) fn file(dir: &Path, table: &str) -> PathBuf {
 /// Table version of the store in `dir`; `None` where npusnap did not write what is there.
 pub(super) fn version(dir: &Path) -> Result<Option<i64>> {
     let path = file(dir, "snapshot");
+    // Whoever opens a pipe waits for somebody to write to it.
+    if !path.metadata().map_err(Error::io(&path, "cannot open"))?.is_file() {
+        return Ok(None);
+    }
     let input = File::open(&path).map_err(Error::io(&path, "cannot open"))?;
     let Ok(reader) = SerializedFileReader::new(input) else { return Ok(None) };
     let pairs = reader.metadata().file_metadata().key_value_metadata();
@@ -167,8 +171,11 @@ pub(super) fn check(dir: &Path) -> Result<()> {
     }
     TABLES.iter().try_for_each(|table| {
         let path = file(dir, table.name);
-        let length = path.metadata().map_err(Error::io(&path, "cannot open"))?.len();
-        // The engine takes a file without a byte for one without a row.
-        if length == 0 { Err(Error::store(&path, UNREADABLE)("the file is empty")) } else { Ok(()) }
+        let metadata = path.metadata().map_err(Error::io(&path, "cannot open"))?;
+        // The engine takes a folder for all files in it, and a file without a byte for one without a row.
+        if !metadata.is_file() {
+            return Err(Error::store(&path, UNREADABLE)("it is no file"));
+        }
+        if metadata.len() == 0 { Err(Error::store(&path, UNREADABLE)("the file is empty")) } else { Ok(()) }
     })
 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read as _;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::parquet;
@@ -56,6 +57,52 @@ impl Source {
             None => Ok(Self::Snapshot(path.to_owned())),
         }
     }
+}
+
+/// Bytes looked at to tell whether a file in a folder is a snapshot.
+const HEAD: u64 = 1 << 16;
+
+/// What an ingest of `path` takes: the snapshots in it where it is a folder and no store, by name; else `path` itself.
+///
+/// # Errors
+/// The folder cannot be listed, or no snapshot is in it.
+pub fn snapshots_of(path: &Path) -> Result<Vec<PathBuf>> {
+    if !path.is_dir() || parquet::file(path, "snapshot").exists() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let mut found = Vec::new();
+    for entry in fs::read_dir(path).map_err(Error::io(path, "cannot list"))? {
+        let file = entry.map_err(Error::io(path, "cannot list"))?.path();
+        let is_hidden = file.file_name().is_some_and(|name| name.as_bytes().starts_with(b"."));
+        if !is_hidden && file.is_file() && is_snapshot(&file) {
+            found.push(file);
+        }
+    }
+    found.sort();
+    if found.is_empty() {
+        return Err(unreadable(path, "is a folder without a snapshot in it"));
+    }
+    Ok(found)
+}
+
+/// Whether a file begins as a snapshot does. In a folder there are also results, reports, logs and files beside snapshots.
+fn is_snapshot(path: &Path) -> bool {
+    let mut head = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    let holds =
+        |words: &[&[u8]]| words.iter().any(|word| head.windows(word.len()).any(|window| window == *word));
+    read.is_ok()
+        && match head.trim_ascii_start() {
+            // A pickle with its protocol, a dict or a list of older protocols, and what may be one that is compressed.
+            [0x80, 0..=5, ..]
+            | [b'(', b'd' | b'l', ..]
+            | [b'}' | b']', b'q' | b'r' | b'p' | b'.' | b'(', ..]
+            | [0x1f, 0x8b, ..]
+            | [0x28, 0xb5, 0x2f, 0xfd, ..] => true,
+            [b'{' | b'[', ..] => holds(&[b"\"segments\"", b"\"device_traces\"", b"\"blocks\""]),
+            [b'<', ..] => holds(&[b"MemoryViz"]),
+            _ => false,
+        }
 }
 
 /// The store that is `dir`, or the only one in it.

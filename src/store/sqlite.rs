@@ -13,9 +13,10 @@ use arrow::array::{
 use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Statement, ToSql};
 
+use super::references::{References, Verdict};
 use super::worker::{TableWriter, Worker};
 use crate::error::{Error, Result};
-use crate::schema::{Allocation, TABLES, Table, VERSION, create_index, create_table};
+use crate::schema::{TABLES, Table, VERSION, create_index, create_table};
 use crate::snapshot::RowSink;
 
 const ACTION: &str = "cannot write the SQLite database";
@@ -81,6 +82,7 @@ struct Database {
     path: PathBuf,
     connection: Connection,
     options: SqliteOptions,
+    references: References,
 }
 
 impl Database {
@@ -89,7 +91,8 @@ impl Database {
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(failed(path))?;
-        let database = Self { path: path.to_owned(), connection, options };
+        let references = References::default();
+        let database = Self { path: path.to_owned(), connection, options, references };
         database.batch(&format!(
             "PRAGMA journal_mode = OFF;
              PRAGMA synchronous = OFF;
@@ -148,14 +151,19 @@ impl Database {
         })
     }
 
-    /// The rows of `allocations` refer to what the rows they were made of refer to, and looking that up again would take as
-    /// long as for all other tables together.
     fn check_references(&self) -> Result<()> {
-        let checked = TABLES.iter().filter(|table| table.name != Allocation::TABLE.name);
-        checked.map(|table| table.name).try_for_each(|table| self.check_references_of(table))
+        TABLES.iter().try_for_each(|table| match self.references.verdict(table) {
+            Verdict::Whole => Ok(()),
+            Verdict::Missing(parent) => {
+                let reason =
+                    format!("a row of `{}` refers to a row of `{parent}` that is not there", table.name);
+                Err(Error::store(&self.path, ACTION)(reason))
+            }
+            Verdict::Unknown => self.look_up_references_of(table.name),
+        })
     }
 
-    fn check_references_of(&self, table: &str) -> Result<()> {
+    fn look_up_references_of(&self, table: &str) -> Result<()> {
         let broken = self.connection.query_row(
             "SELECT \"table\", rowid, parent FROM pragma_foreign_key_check(?1) LIMIT 1",
             [table],
@@ -178,6 +186,7 @@ impl Database {
 
 impl TableWriter for Database {
     fn write(&mut self, table: &'static Table, batch: &RecordBatch) -> Result<()> {
+        self.references.add(table, batch);
         self.insert(table, batch).map_err(failed(&self.path))
     }
 

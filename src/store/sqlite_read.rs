@@ -65,8 +65,9 @@ impl<'a> Database<'a> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(path, flags).map_err(failed(path))?;
         let database = Self { path, connection };
-        // All tables are of one moment, also where another program writes meanwhile.
-        database.connection.execute_batch("BEGIN").map_err(failed(path))?;
+        // What stands in the schema is the file's, and may call nothing that does more than compute. All tables are of one
+        // moment, also where another program writes meanwhile.
+        database.connection.execute_batch("PRAGMA trusted_schema = OFF; BEGIN").map_err(failed(path))?;
         Ok(database)
     }
 
@@ -131,6 +132,7 @@ impl<'a> Database<'a> {
 
     /// The SELECT that gives all columns of `table` in order, in the order its Parquet file promises.
     fn select(&self, table: &Table) -> Result<String> {
+        self.check_kind(table)?;
         let there = self.names("SELECT name FROM pragma_table_info(?1)", [table.name])?;
         let has = |name: &str| there.iter().any(|column| column == name);
         let mut columns = Vec::new();
@@ -149,6 +151,19 @@ impl<'a> Database<'a> {
             keys => keys.join(", "),
         };
         Ok(format!("SELECT {} FROM {} ORDER BY {order}", columns.join(", "), table.name))
+    }
+
+    /// Refuses a view of a table's name: its rows are as many as its query cares to make.
+    fn check_kind(&self, table: &Table) -> Result<()> {
+        let kinds = "SELECT type FROM pragma_table_list WHERE schema = 'main' AND name = ?1 COLLATE NOCASE";
+        match self.names(kinds, [table.name])?.iter().find(|kind| *kind != "table") {
+            Some(kind) => {
+                let reason =
+                    format!("`{}` is a {kind} and not a table; npusnap reads tables only", table.name);
+                Err(Error::store(self.path, ACTION)(reason))
+            }
+            None => Ok(()),
+        }
     }
 
     fn unfit(&self, table: &Table, column: &str, is_there: bool) -> Error {

@@ -17,6 +17,7 @@ import tempfile
 import types
 import unittest
 import warnings
+from unittest import mock
 
 HELPER = os.path.join(
     os.path.dirname(os.path.abspath(__file__)), "..", "..", "skill", "npusnap", "scripts", "npusnap_capture.py"
@@ -165,6 +166,19 @@ class CaptureTest(unittest.TestCase):
         self.assertIn("clear_history", str(log[0].message))
         capture.stop()
         self.assertIsNone(self.job.calls[-1]["enabled"])
+
+    def test_memory_by_component_is_dumped_beside_the_snapshots(self) -> None:
+        for before, expected in ((None, os.path.abspath(self.folder)), ("/elsewhere", "/elsewhere")):
+            with mock.patch.dict(os.environ):
+                os.environ.pop("OOM_SNAPSHOT_PATH", None)
+                if before:
+                    os.environ["OOM_SNAPSHOT_PATH"] = before
+                npu(self.job)
+                self.quiet()
+                capture = helper()
+                capture.start(self.folder, on_oom=False)
+                self.assertEqual(os.environ["OOM_SNAPSHOT_PATH"], expected)
+                capture.stop()
 
     def test_cuda_gets_every_argument(self) -> None:
         cuda(self.job)

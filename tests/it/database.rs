@@ -232,6 +232,34 @@ fn a_database_of_something_else_is_refused_with_what_it_lacks() {
 }
 
 #[test]
+fn a_view_in_the_place_of_a_table_is_refused_before_its_query_runs() {
+    let (_dir, path) = five_tables();
+    let connection = Connection::open(&path).unwrap();
+    connection
+        .execute_batch(
+            "ALTER TABLE blocks RENAME TO real_blocks;
+            CREATE VIEW Blocks AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+                SELECT i AS id, 1 AS segment_id, 4096 AS address, 512 AS size, 512 AS requested_size,
+                    'inactive' AS state, NULL AS stack_id FROM n;",
+        )
+        .unwrap();
+    refuses(&path, "`blocks` is a view and not a table; npusnap reads tables only");
+    connection
+        .execute_batch(
+            "DROP VIEW Blocks; ALTER TABLE real_blocks RENAME TO blocks;
+            CREATE VIEW other AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n;
+            CREATE TRIGGER t AFTER INSERT ON traces BEGIN DELETE FROM blocks; END;",
+        )
+        .unwrap();
+    drop(connection);
+    assert_eq!(
+        rows(&path, "SELECT COUNT(*) FROM blocks"),
+        ["2"],
+        "views and triggers beside them do no harm"
+    );
+}
+
+#[test]
 fn a_value_that_does_not_fit_is_named_with_its_place() {
     for (change, part) in [
         ("UPDATE blocks SET size = 'big' WHERE id = 2", "table `blocks`, column `size`, row 2"),

@@ -13,6 +13,7 @@
     reason = "a test is read for what it says; builders and expected values are written for that"
 )]
 
+mod beside;
 mod catalog;
 mod compare;
 mod containers;

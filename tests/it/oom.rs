@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::analyze::{fixture, golden, json, rules, text};
+use crate::support::analyze::{NPUSNAP, fixture, golden, json, rules, text};
 use crate::support::pickler::Py;
 use crate::support::pool::{MIB, event, oom, segment, snapshot, written};
 
@@ -92,6 +92,28 @@ fn a_failure_without_address_and_free_memory_is_still_a_failure() {
     let event = &json["result"]["events"][0];
     assert_eq!(event["device_free"], Value::Null);
     assert_eq!(event["cause"], "fragmentation");
+}
+
+#[test]
+fn where_the_last_events_were_left_out_nothing_is_said_of_the_state_at_a_failure() {
+    let marks = [oom(30 * MIB, 4 * MIB), event("snapshot", 0, 0), event("snapshot", 0, 0)];
+    let (place, path) = written("s.pickle", &fragmented(marks.to_vec()));
+    let store = place.path().join("s.npusnap");
+    let made = std::process::Command::new(NPUSNAP)
+        .args(["ingest", "--quiet", "--no-sqlite", "--events", "0..26", "-o"])
+        .args([&store, &path])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let event = &json(&store, "oom", &[])["result"]["events"][0];
+    assert_eq!((&event["trace_index"], &event["device_free"]), (&json!(25), &json!(4 << 20)));
+    for key in ["reserved", "allocated", "pool_free_bytes", "largest_free_block", "pending_free_bytes"] {
+        assert_eq!(event[key], Value::Null, "{key}");
+    }
+    let fragment = json(&store, "fragment", &[]);
+    assert_eq!(fragment["result"]["devices"][0]["expansions"], json!([]), "nor of what was free at a growth");
+    let whole = json(&path, "fragment", &[]);
+    assert_ne!(whole["result"]["devices"][0]["expansions"], json!([]));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::oracle::{python, shared};
 use crate::support::analyze::{NPUSNAP, fixture, golden, json, rules, text};
-use crate::support::pickler::{Py, list};
+use crate::support::pickler::{Py, int, list, tuple};
 use crate::support::pool::{MIB, event, oom, segment, snapshot, written};
 
 const COUNTERS: [&str; 5] = ["reserved", "allocated", "active", "allocated_requested", "active_requested"];
@@ -229,6 +229,84 @@ fn what_the_events_and_the_state_disagree_by_is_a_line_and_a_warning() {
     let sum: i64 = rows.iter().map(|row| bytes(&row["bytes"])).sum();
     assert_eq!(sum, bytes(&device["peaks"]["allocated"]["bytes"]));
     assert!(rules(&json).contains(&("peak/unexplained".to_owned(), "warning".to_owned())));
+}
+
+#[test]
+fn where_one_of_the_free_events_is_never_recorded_the_other_ends_both_curves() {
+    // Never more than 2 and 4 MiB at once; 4 MiB come and go twice.
+    let blocks = [(2 * MIB, "active_allocated"), (18 * MIB, "inactive")];
+    for free in ["free_completed", "free_requested"] {
+        let at = (1 << 30) + 4 * MIB;
+        let turn = [event("alloc", at, 4 * MIB), event(free, at, 4 * MIB)];
+        let mut events = vec![event("segment_alloc", 1 << 30, 20 * MIB), event("alloc", 1 << 30, 2 * MIB)];
+        events.extend(turn.iter().chain(&turn).cloned());
+        let json = of(vec![segment(0, 1 << 30, "large", &blocks)], vec![events]);
+        let device = &json["result"]["devices"][0];
+        let last = device["timeline"].as_array().unwrap().last().unwrap();
+        for counter in ["allocated_requested", "active_requested"] {
+            let peak = &device["peaks"][counter];
+            assert_eq!(
+                (&peak["bytes"], &peak["trace_index"]),
+                (&json!(6 << 20), &json!(2)),
+                "{free} {counter}"
+            );
+            assert_eq!(
+                (&last[counter], &peak["final"]),
+                (&json!(2 << 20), &json!(2 << 20)),
+                "{free} {counter}"
+            );
+        }
+        for counter in ["allocated", "active"] {
+            assert_eq!(last[counter], device["peaks"][counter]["final"], "{free} {counter}");
+        }
+    }
+}
+
+#[test]
+fn a_free_that_the_trace_lost_changes_no_curve() {
+    // Two blocks of 2 MiB live. The first is there for the second time: in it were 1667200 bytes, whose free was lost.
+    let blocks = [(2 * MIB, "active_allocated"), (2 * MIB, "active_allocated"), (16 * MIB, "inactive")];
+    let events = vec![
+        event("segment_alloc", 1 << 30, 20 * MIB),
+        event("alloc", (1 << 30) + 2 * MIB, 2 * MIB),
+        event("alloc", 1 << 30, 1_667_200),
+        event("alloc", 1 << 30, 2 * MIB),
+    ];
+    let json = of(vec![segment(0, 1 << 30, "large", &blocks)], vec![events]);
+    let device = &json["result"]["devices"][0];
+    let last = device["timeline"].as_array().unwrap().last().unwrap();
+    for counter in COUNTERS.into_iter().filter(|counter| *counter != "reserved") {
+        let found = (&last[counter], &device["peaks"][counter]["final"]);
+        assert_eq!(found, (&json!(4 << 20), &json!(4 << 20)), "{counter}");
+    }
+}
+
+#[test]
+fn a_dump_of_one_pool_has_the_curves_of_that_pool() {
+    // 2 MiB of the pool live, 4 MiB of it were freed; 16 MiB of the default pool are not its own.
+    let of_pool = |number: i128, event: Py| event.with("pool_id", tuple([int(0), int(number)]));
+    let blocks = [(2 * MIB, "active_allocated"), (18 * MIB, "inactive")];
+    let dumped = segment(0, 1 << 30, "large", &blocks).with("segment_pool_id", tuple([int(0), int(3)]));
+    let at = (1 << 30) + 4 * MIB;
+    let events = vec![
+        of_pool(3, event("segment_alloc", 1 << 30, 20 * MIB)),
+        of_pool(0, event("segment_alloc", 1 << 40, 32 * MIB)),
+        of_pool(0, event("alloc", 1 << 40, 16 * MIB)),
+        of_pool(3, event("alloc", 1 << 30, 2 * MIB)),
+        of_pool(3, event("alloc", at, 4 * MIB)),
+        of_pool(3, event("free_requested", at, 4 * MIB)),
+        of_pool(3, event("free_completed", at, 4 * MIB)),
+    ];
+    let json = of(vec![dumped], vec![events]);
+    let device = &json["result"]["devices"][0];
+    let last = device["timeline"].as_array().unwrap().last().unwrap();
+    for (counter, bytes, index, end) in
+        [("reserved", 20, 0, 20), ("allocated_requested", 6, 4, 2), ("active_requested", 6, 4, 2)]
+    {
+        let peak = &device["peaks"][counter];
+        assert_eq!((&peak["bytes"], &peak["trace_index"]), (&json!(bytes << 20), &json!(index)), "{counter}");
+        assert_eq!((&last[counter], &peak["final"]), (&json!(end << 20), &json!(end << 20)), "{counter}");
+    }
 }
 
 #[test]

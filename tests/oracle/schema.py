@@ -40,6 +40,9 @@ OTHER_TABLES: dict[str, tuple[str, ...]] = {
     ),
     "import_stats": ("name", "severity", "device_id", "value", "doc"),
     "replay_checks": ("device_id", "counter", "base", "final", "residual", "exact"),
+    "module_memory": (
+        "device_id", "component", "bytes", "peak_bytes", "time_us", "sample_count", "source_name",
+    ),
 }
 
 SEVERITIES = ("info", "data_loss", "error")

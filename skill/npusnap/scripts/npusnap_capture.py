@@ -112,6 +112,9 @@ class Capture:
         """Begins to record. `more` goes to `_record_memory_history` where it knows the argument."""
         os.makedirs(folder, exist_ok=True)
         self.folder = folder
+        if self.kind == "npu":
+            # Where torch_npu writes memory by component when it dumps; npusnap looks for it beside the snapshot.
+            os.environ.setdefault("OOM_SNAPSHOT_PATH", os.path.abspath(folder))
         self.dump_steps = frozenset(dump_steps)
         if isinstance(enabled, bool):
             # torch_npu takes no bool, and torch's old signature keeps one event only.

@@ -18,7 +18,7 @@ pub use moments::{MomentRow, moments};
 pub use place::{BlockState, Expansion, Growth, Layout, OtherSegments, PoolEvent, SegmentRow, Span};
 pub use pool::{GrowthRow, LayoutRow, expansion, layout};
 pub use sequence::{EventKind, Sequence, SequenceEvent};
-pub use stacks::{Frame, StackRow, StackWords, frames, own_frame, words};
+pub use stacks::{Frame, StackRow, StackWords, frames, frames_by_stack, own_frame, words};
 
 use super::language::Text;
 

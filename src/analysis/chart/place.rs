@@ -2,6 +2,7 @@
 
 use super::stacks::StackWords;
 use crate::analysis::language::Text;
+use crate::replay::SMALL_SEGMENT;
 
 /// State of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,13 +116,10 @@ pub struct PoolEvent {
 }
 
 impl PoolEvent {
-    /// Largest segment that the allocator makes for its pool of small blocks.
-    const SMALL_SEGMENT: i64 = 2 << 20;
-
     /// Whether the segment serves the pool of large blocks.
     #[must_use]
     pub fn is_large(&self) -> bool {
-        self.change.abs() > Self::SMALL_SEGMENT
+        self.change.abs() > SMALL_SEGMENT
     }
 }
 

@@ -1,6 +1,6 @@
 //! Call stacks in few words: the innermost frame of the user's own code stands for the stack.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde_json::Value;
@@ -139,14 +139,23 @@ pub fn own_frame(frames: &[Frame]) -> Option<&Frame> {
 /// # Errors
 /// The relation failed.
 pub fn words(engine: &Engine, ids: impl Iterator<Item = i64>) -> Result<Vec<StackWords>> {
+    let frames = frames_by_stack(engine, ids)?;
+    Ok(frames.iter().map(|(stack_id, json)| StackWords::parse(*stack_id, json)).collect())
+}
+
+/// Frames of call stacks as JSON, by their ids.
+///
+/// # Errors
+/// The relation failed.
+pub fn frames_by_stack(engine: &Engine, ids: impl Iterator<Item = i64>) -> Result<BTreeMap<i64, String>> {
     let ids: BTreeSet<i64> = ids.collect();
     if ids.is_empty() {
-        return Ok(Vec::new());
+        return Ok(BTreeMap::new());
     }
     let list: Vec<String> = ids.iter().map(ToString::to_string).collect();
     let list = format!(",{},", list.join(","));
     let rows: Vec<StackRow> = engine.rows(&[("ids", list.as_str().into())])?;
-    Ok(rows.iter().map(|row| StackWords::parse(row.stack_id, &row.frames_json)).collect())
+    Ok(rows.into_iter().map(|row| (row.stack_id, row.frames_json)).collect())
 }
 
 #[cfg(test)]

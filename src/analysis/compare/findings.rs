@@ -17,7 +17,13 @@ pub(super) fn all(outcome: &CompareOutcome) -> Vec<Finding> {
         findings.extend(stack(outcome, device_index));
     }
     findings.extend(settings(outcome));
-    if findings.iter().all(|finding| finding.severity <= Severity::Info) {
+    let compared = |index: &i64| {
+        outcome
+            .counter(*index, "allocated")
+            .is_some_and(|row| row.value.is_some() && row.base_value.is_some())
+    };
+    let all_known = outcome.device_indexes().iter().filter(|index| **index >= 0).all(compared);
+    if all_known && findings.iter().all(|finding| finding.severity <= Severity::Info) {
         findings.push(same());
     }
     Finding::sort_worst_first(&mut findings);
@@ -46,16 +52,20 @@ fn growth(
 ) -> Option<Finding> {
     let ratio = share(now - before, before);
     let thresholds = &outcome.thresholds;
-    let severity = judge(ratio, thresholds.compare_warning, thresholds.compare_critical)?;
-    let (size, part) = (quantity::bytes(now - before), quantity::ratio(ratio));
-    let (old, new) = (quantity::bytes(before), quantity::bytes(now));
+    let from_nothing = (before == 0 && now > 0).then_some(Severity::Critical);
+    let severity =
+        from_nothing.or_else(|| judge(ratio, thresholds.compare_warning, thresholds.compare_critical))?;
+    let (size, new) = (quantity::bytes(now - before), quantity::bytes(now));
+    let old = quantity::bytes(before);
+    let part =
+        |open, close| ratio.map_or_else(String::new, |_| format!("{open}{}{close}", quantity::ratio(ratio)));
     Some(Finding::on_device(
         device_index,
         rule,
         severity,
         Text::new(
-            format!("{} grew by {size} ({part}), from {old} to {new}", what.get(Lang::En)),
-            format!("{}增长 {size}（{part}），从 {old} 到 {new}", what.get(Lang::Zh)),
+            format!("{} grew by {size}{}, from {old} to {new}", what.get(Lang::En), part(" (", ")")),
+            format!("{}增长 {size}{}，从 {old} 到 {new}", what.get(Lang::Zh), part("（", "）")),
         ),
         vec![("bytes", bytes(now)), ("base_bytes", bytes(before)), ("growth_ratio", Quantity::Ratio(ratio))],
     ))
@@ -91,7 +101,7 @@ fn stack(outcome: &CompareOutcome, device_index: i64) -> Option<Finding> {
 
 fn settings(outcome: &CompareOutcome) -> Option<Finding> {
     let names: Vec<&str> =
-        outcome.settings.iter().filter(|it| it.is_setting).map(|it| it.name.as_str()).collect();
+        outcome.settings.iter().filter(|it| it.is_setting()).map(|it| it.name.as_str()).collect();
     let count = i64::try_from(names.len()).ok().filter(|count| *count > 0)?;
     let names = names.join(", ");
     Some(Finding {

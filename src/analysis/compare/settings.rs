@@ -16,10 +16,17 @@ pub(super) struct Difference {
     /// In the other.
     pub(super) b: Option<Value>,
     /// Whether it is a setting of the allocator.
-    pub(super) is_setting: bool,
+    is_setting: bool,
+    /// Whether both snapshots have settings: where one has none, nothing says that it was set up differently.
+    both_say: bool,
 }
 
 impl Difference {
+    /// Whether the allocators were set up differently in this.
+    pub(super) fn is_setting(&self) -> bool {
+        self.is_setting && self.both_say
+    }
+
     pub(super) fn json(&self) -> Value {
         json!({"name": self.name, "a": self.a, "b": self.b, "is_allocator_setting": self.is_setting})
     }
@@ -41,6 +48,7 @@ pub(super) fn differences(facts: &[FactPair]) -> Vec<Difference> {
                 a: fact.value.clone().map(Value::String),
                 b: fact.base_value.clone().map(Value::String),
                 is_setting: false,
+                both_say: fact.value.is_some() && fact.base_value.is_some(),
             });
         }
     }
@@ -48,6 +56,7 @@ pub(super) fn differences(facts: &[FactPair]) -> Vec<Difference> {
 }
 
 fn of_settings(a: Option<&str>, b: Option<&str>) -> Vec<Difference> {
+    let both_say = a.is_some() && b.is_some();
     let (a, b) = (flat(a), flat(b));
     let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
     names
@@ -58,6 +67,7 @@ fn of_settings(a: Option<&str>, b: Option<&str>) -> Vec<Difference> {
             a: a.get(name).cloned(),
             b: b.get(name).cloned(),
             is_setting: true,
+            both_say,
         })
         .collect()
 }
@@ -143,6 +153,7 @@ mod tests {
     fn a_snapshot_without_settings_differs_in_all_of_them() {
         let found = differences(&[pair("allocator_settings", None, Some(r#"{"max_split_size": 5}"#))]);
         assert_eq!(found.len(), 1);
+        assert!(found.iter().all(|it| !it.is_setting()), "nothing says that they were set up differently");
         assert_eq!(found.first().and_then(|it| it.b.clone()), Some(json!(5)));
         assert!(differences(&[pair("allocator_settings", None, None)]).is_empty());
     }

@@ -48,6 +48,8 @@ row! {
         unused_segment_bytes: i64,
         /// Those segments.
         unused_segment_count: i64,
+        /// Bytes of the largest of them.
+        largest_unused_segment: i64,
         /// Bytes in segments of private pools.
         private_reserved: i64,
         /// Bytes free in them.
@@ -60,6 +62,8 @@ row! {
         segment_count: i64,
         /// Of them, expandable ones.
         expandable_count: i64,
+        /// Bytes of NPU workspace segments, which are in no other field.
+        workspace_bytes: i64,
     }
 }
 

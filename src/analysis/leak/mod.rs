@@ -6,15 +6,17 @@
 mod judge;
 mod words;
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::chart::{self, ChartFigure, HeldRow};
-use super::devices::Device;
+use super::fragment::DeviceFragmentation;
 use super::frames::frames;
 use super::outcome::{Figure, Finding, Outcome};
 use super::thresholds::Thresholds;
 use super::{Analysis, Lang, Scope, Text};
-use crate::engine::{Engine, Value as Argument, row};
+use crate::engine::{Engine, row};
 use crate::error::Result;
 use judge::{Suspect, Verdict};
 
@@ -107,16 +109,6 @@ row! {
     }
 }
 
-row! {
-    /// A call stack.
-    pub struct Stack from "call_stack" {
-        /// Number of the stack.
-        stack_id: i64,
-        /// Its frames.
-        frames_json: String,
-    }
-}
-
 /// See the module.
 #[derive(Debug)]
 pub struct Leak;
@@ -131,7 +123,7 @@ impl Analysis for Leak {
     }
 
     fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope<'_>) -> Result<Box<dyn Outcome>> {
-        let devices = Device::in_scope(engine, scope)?;
+        let devices: Vec<DeviceFragmentation> = scope.rows(engine)?;
         let mut stacks: Vec<StackGrowth> = scope.rows(engine)?;
         let mut segments: Vec<SegmentGrowth> = scope.rows(engine)?;
         let mut steps: Vec<StepOverview> = scope.rows(engine)?;
@@ -140,10 +132,14 @@ impl Analysis for Leak {
             let index = device.device_index;
             let stacks: Vec<StackGrowth> = stacks.extract_if(.., |row| row.device_index == index).collect();
             let steps = steps.extract_if(.., |row| row.device_index == index).next();
-            let mut leak = DeviceLeak::judged(index, stacks, steps, engine, thresholds)?;
+            let mut leak = DeviceLeak::judged(index, stacks, steps, thresholds);
+            leak.allocated = device.allocated;
             leak.segments = segments.extract_if(.., |row| row.device_index == index).next();
             all.push(leak);
         }
+        let ids = all.iter().flat_map(DeviceLeak::stack_ids);
+        let frames = chart::frames_by_stack(engine, ids)?;
+        all.iter_mut().for_each(|leak| leak.name(&frames));
         // Pinned host memory is a domain of its own: it stands beside the devices, never among them.
         let (host, devices) = all.into_iter().partition(|device| device.device_index < 0);
         Ok(Box::new(LeakOutcome { devices, host, thresholds: thresholds.clone() }))
@@ -164,11 +160,20 @@ struct Named<T> {
     frames_json: Option<String>,
 }
 
+impl<T> Named<T> {
+    /// Without frames so far.
+    fn of(what: T) -> Self {
+        Self { what, frames_json: None }
+    }
+}
+
 #[derive(Debug)]
 struct DeviceLeak {
     device_index: i64,
     steps: Option<StepOverview>,
     segments: Option<SegmentGrowth>,
+    /// Bytes in allocated blocks of the final state, whatever is known of their history.
+    allocated: i64,
     live_size: i64,
     live_count: i64,
     early_size: i64,
@@ -187,41 +192,52 @@ impl DeviceLeak {
         device_index: i64,
         mut stacks: Vec<StackGrowth>,
         steps: Option<StepOverview>,
-        engine: &Engine,
         thresholds: &Thresholds,
-    ) -> Result<Self> {
+    ) -> Self {
         let allocated = steps.as_ref().map_or(0, |steps| steps.allocated_size);
         let suspects = judge::suspects(&stacks, allocated, thresholds);
         let verdict = suspects.iter().map(|suspect| suspect.verdict).max().unwrap_or(Verdict::None);
         let suspect_count = suspects.len();
         let retained_size = suspects.iter().map(|suspect| suspect.growth.growth_size).sum();
-        let mut named = Vec::new();
-        for suspect in suspects.into_iter().take(SUSPECTS) {
-            named.push(Named { frames_json: frames_of(engine, suspect.growth.stack_id)?, what: suspect });
-        }
+        let suspects = suspects.into_iter().take(SUSPECTS).map(Named::of).collect();
         let sum = |value: fn(&StackGrowth) -> i64| stacks.iter().map(value).sum();
         let (live_size, live_count) = (sum(|row| row.live_size), sum(|row| row.live_count));
         let (early_size, early_count) = (sum(|row| row.early_size), sum(|row| row.early_count));
         stacks.retain(|row| row.early_size > 0);
         stacks.sort_by_key(|row| std::cmp::Reverse(row.early_size));
-        let mut long_lived = Vec::new();
-        for row in stacks.into_iter().take(LONG_LIVED) {
-            long_lived.push(Named { frames_json: frames_of(engine, row.stack_id)?, what: row });
-        }
-        Ok(Self {
+        let long_lived = stacks.into_iter().take(LONG_LIVED).map(Named::of).collect();
+        Self {
             device_index,
             steps,
             segments: None,
+            allocated: 0,
             live_size,
             live_count,
             early_size,
             early_count,
             long_lived,
-            suspects: named,
+            suspects,
             suspect_count,
             retained_size,
             verdict,
-        })
+        }
+    }
+
+    /// The stacks that are shown.
+    fn stack_ids(&self) -> impl Iterator<Item = i64> {
+        let suspects = self.suspects.iter().filter_map(|suspect| suspect.what.growth.stack_id);
+        suspects.chain(self.long_lived.iter().filter_map(|stack| stack.what.stack_id))
+    }
+
+    /// Gives them their frames.
+    fn name(&mut self, frames: &BTreeMap<i64, String>) {
+        let frames = |stack: Option<i64>| frames.get(&stack?).cloned();
+        for suspect in &mut self.suspects {
+            suspect.frames_json = frames(suspect.what.growth.stack_id);
+        }
+        for stack in &mut self.long_lived {
+            stack.frames_json = frames(stack.what.stack_id);
+        }
     }
 
     fn json(&self) -> Value {
@@ -300,7 +316,7 @@ impl DeviceLeak {
             .map(|suspect| HeldRow {
                 stack_id: suspect.what.growth.stack_id,
                 total_size: suspect.what.growth.growth_size,
-                requested_size: Some(suspect.what.growth.live_size),
+                requested_size: None,
                 block_count: suspect.what.growth.growth_count,
                 frames_json: suspect.frames_json.clone(),
             })
@@ -329,12 +345,6 @@ impl SegmentGrowth {
             "last_index": self.last_grow_index,
         })
     }
-}
-
-fn frames_of(engine: &Engine, stack: Option<i64>) -> Result<Option<String>> {
-    let Some(stack) = stack else { return Ok(None) };
-    let found: Vec<Stack> = engine.rows(&[("stack", Argument::from(stack))])?;
-    Ok(found.into_iter().next().map(|stack| stack.frames_json))
 }
 
 impl Outcome for LeakOutcome {

@@ -44,7 +44,7 @@ pub(super) fn figures(devices: &[DeviceLeak]) -> Vec<Figure> {
 impl DeviceLeak {
     fn findings(&self, thresholds: &Thresholds) -> Vec<Finding> {
         if self.live_count == 0 {
-            return vec![self.all_freed()];
+            return vec![if self.allocated == 0 { self.all_freed() } else { self.not_known() }];
         }
         if self.event_count() == 0 {
             return vec![self.no_history()];
@@ -67,6 +67,23 @@ impl DeviceLeak {
             Severity::Ok,
             Text::new("nothing is allocated at the end: nothing leaked", "最终没有任何分配：没有泄漏"),
             vec![("live_count", Quantity::Count(0))],
+        )
+    }
+
+    /// What is allocated at the end is there, but none of it has a lifetime: the events do not lead to the final state.
+    fn not_known(&self) -> Finding {
+        let held = quantity::bytes(self.allocated);
+        Finding::on_device(
+            self.device_index,
+            "leak/not_known",
+            Severity::Info,
+            Text::new(
+                format!(
+                    "{held} are allocated at the end, but the events do not lead there: what grew is not known"
+                ),
+                format!("最终仍分配 {held}，但事件记录与最终状态不衔接：无法判断哪些内存在增长"),
+            ),
+            vec![("allocated", Quantity::Bytes(Some(self.allocated)))],
         )
     }
 

@@ -38,6 +38,10 @@ pub(super) struct State {
     pub(super) is_expandable: bool,
     /// Bytes that neither the pool nor the driver's free memory accounts for, as far as the device is known.
     pub(super) outside_pool_bytes: Option<i64>,
+    /// Bytes outside the pool that the driver counts by component when the snapshot is dumped; without workspaces.
+    pub(super) counted_outside_bytes: Option<i64>,
+    /// The largest of those components, and its bytes.
+    pub(super) largest_outside: Option<(String, i64)>,
 }
 
 impl From<&OomContext> for State {
@@ -59,6 +63,7 @@ impl From<&OomContext> for State {
             workspace_bytes: context.workspace_bytes,
             is_expandable: false,
             outside_pool_bytes: context.capacity_seen.zip(seen).map(|(most, seen)| most - seen),
+            ..Self::default()
         }
     }
 }
@@ -70,11 +75,12 @@ impl From<&DeviceFragmentation> for State {
             allocated: Some(device.allocated),
             pending_free_bytes: Some(device.pending_free_bytes),
             pool_free_bytes: Some(device.hole_bytes + device.unused_segment_bytes),
-            largest_free_block: Some(device.largest_free_block),
+            largest_free_block: Some(device.largest_hole.max(device.largest_unused_segment)),
             hole_count: Some(device.hole_count + device.unused_segment_count),
             private_reserved: Some(device.private_reserved),
             private_free_bytes: Some(device.private_free_bytes),
             unused_segment_bytes: Some(device.unused_segment_bytes),
+            workspace_bytes: device.workspace_bytes,
             ..Self::default()
         }
     }
@@ -106,6 +112,17 @@ pub(super) enum Cause {
 const MIB: i64 = 1 << 20;
 
 impl State {
+    /// Bytes held beside the pool, by whichever account knows of most.
+    pub(super) fn outside(&self) -> i64 {
+        let counted = self.counted_outside_bytes.unwrap_or_default();
+        counted.saturating_add(self.workspace_bytes).max(self.outside_pool_bytes.unwrap_or_default())
+    }
+
+    /// Whether more is counted outside the pool than in it.
+    fn is_mostly_outside(&self) -> bool {
+        self.counted_outside_bytes.zip(self.reserved).is_some_and(|(outside, reserved)| outside > reserved)
+    }
+
     /// Bytes that the allocator asks the driver for to serve a request: a segment, or the pages that an expandable one
     /// lacks if its last free block is the largest there is.
     fn needed(&self, requested: i64) -> i64 {
@@ -153,7 +170,8 @@ impl Cause {
         else {
             return Self::Unknown;
         };
-        if requested > reserved.saturating_add(driver) {
+        let counted = state.counted_outside_bytes.unwrap_or_default();
+        if requested > reserved.saturating_add(driver).max(counted) {
             return Self::RequestTooLarge;
         }
         let waits =
@@ -174,9 +192,12 @@ impl Cause {
         if private > 0 && (with_private >= requested || with_private + driver >= state.needed(requested)) {
             return Self::PrivatePools;
         }
-        let outside = state.workspace_bytes.max(state.outside_pool_bytes.unwrap_or_default());
         let full = share(allocated, reserved + driver).is_some_and(|part| part >= thresholds.oom_full);
-        if outside >= requested && !full { Self::OutsidePool } else { Self::Capacity }
+        if state.outside() >= requested && (!full || state.is_mostly_outside()) {
+            Self::OutsidePool
+        } else {
+            Self::Capacity
+        }
     }
 
     /// Without the request only what stands out can be told.
@@ -193,6 +214,9 @@ impl Cause {
         let split = unallocated - state.unused_segment_bytes.unwrap_or_default();
         if share(split, reserved).is_some_and(|part| part >= thresholds.fragment_critical) {
             return Self::Fragmentation;
+        }
+        if state.is_mostly_outside() {
+            return Self::OutsidePool;
         }
         if share(allocated, reserved).is_some_and(|part| part >= thresholds.oom_full) {
             return Self::Capacity;
@@ -274,6 +298,19 @@ mod tests {
         assert_eq!(cause(&private), Cause::PrivatePools);
         let workspace = State { allocated: Some(16 * GIB), workspace_bytes: 4 * GIB, ..state() };
         assert_eq!(cause(&workspace), Cause::OutsidePool);
+    }
+
+    #[test]
+    fn what_the_driver_counts_outside_the_pool_is_a_cause_where_it_is_most_or_the_pool_has_room() {
+        let counted = |bytes: i64| State { counted_outside_bytes: Some(bytes), ..state() };
+        assert_eq!(cause(&counted(5 * GIB)), Cause::Capacity, "the pool is full, and larger");
+        assert_eq!(cause(&counted(30 * GIB)), Cause::OutsidePool);
+        assert_eq!(cause(&State { allocated: Some(16 * GIB), ..counted(5 * GIB) }), Cause::OutsidePool);
+        assert_eq!(cause(&State { allocated: Some(16 * GIB), ..counted(GIB) }), Cause::Capacity);
+        let large = State { requested: Some(25 * GIB), ..counted(30 * GIB) };
+        assert_eq!(cause(&large), Cause::OutsidePool, "the device has that much");
+        assert_eq!(cause(&State { requested: Some(31 * GIB), ..counted(30 * GIB) }), Cause::RequestTooLarge);
+        assert_eq!(cause(&State { requested: None, ..counted(30 * GIB) }), Cause::OutsidePool);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::{Failure, LastEvent, OomGrowth, OomOutcome};
 use crate::analysis::frames::place;
 use crate::analysis::language::{Lang, Text};
 use crate::analysis::outcome::{Cell, Figure, TableFigure};
+use crate::analysis::outside;
 use crate::quantity;
 
 /// Stacks that a person is shown.
@@ -15,14 +16,9 @@ pub(super) fn all(outcome: &OomOutcome) -> Vec<Figure> {
     if outcome.events.is_empty() {
         return Vec::new();
     }
-    let mut figures = vec![Figure::Table(states(&outcome.events))];
-    for (place, failure) in outcome.events.iter().enumerate() {
-        let device = failure.event.device_index;
-        let next = outcome.events.get(place + 1);
-        if next.is_none_or(|next| next.event.device_index != device) {
-            figures.extend(details(failure));
-        }
-    }
+    let mut figures = vec![Figure::Table(states(outcome))];
+    figures.extend(outcome.newest(1).flat_map(details));
+    figures.extend(outside::table(&outcome.setup.outside).map(Figure::Table));
     figures
 }
 
@@ -36,8 +32,8 @@ fn event(failure: &Failure) -> Cell {
     trace_index.map_or_else(|| Cell::name("-"), |trace_index| Cell::event(device_index, trace_index))
 }
 
-fn states(failures: &[Failure]) -> TableFigure {
-    let rows = failures.iter().map(|failure| {
+fn states(outcome: &OomOutcome) -> TableFigure {
+    let rows = outcome.shown().map(|failure| {
         let state = &failure.event.state;
         vec![
             Cell::name(failure.event.device_index.to_string()),

@@ -11,7 +11,26 @@ pub(super) fn all(outcome: &OomOutcome) -> Vec<Finding> {
     if outcome.events.is_empty() {
         return vec![none(outcome)];
     }
-    outcome.events.iter().map(of_failure).collect()
+    let mut findings: Vec<Finding> = outcome.shown().map(of_failure).collect();
+    findings.extend(earlier(outcome));
+    findings
+}
+
+/// Failures before the newest ones of each device, in one sentence.
+fn earlier(outcome: &OomOutcome) -> Option<Finding> {
+    let count = outcome.events.len().saturating_sub(outcome.shown().count());
+    let count = i64::try_from(count).ok().filter(|count| *count > 0)?;
+    let requests = quantity::counted(count, "request", "requests");
+    Some(Finding {
+        rule: "oom/earlier",
+        severity: Severity::Info,
+        subject: Subject::Snapshot,
+        message: Text::new(
+            format!("{requests} failed before these; JSON has them all"),
+            format!("在这些之前还有 {} 次请求失败；JSON 中有全部记录", quantity::count(count)),
+        ),
+        evidence: vec![("earlier_count", Quantity::Count(count))],
+    })
 }
 
 fn rule(cause: Cause) -> &'static str {
@@ -80,26 +99,24 @@ fn of_failure(failure: &Failure) -> Finding {
             "文件名表明发生了内存不足（OOM），但没有记录到该事件；最终状态：".to_owned(),
         ),
     };
-    let level = level(state);
+    let (level, outside) = (level(state), outside(failure));
     let message = Text::new(
-        format!("{en}{}{}", cause.get(Lang::En), level.get(Lang::En)),
-        format!("{zh}{}{}", cause.get(Lang::Zh), level.get(Lang::Zh)),
+        format!("{en}{}{}{}", cause.get(Lang::En), level.get(Lang::En), outside.get(Lang::En)),
+        format!("{zh}{}{}{}", cause.get(Lang::Zh), level.get(Lang::Zh), outside.get(Lang::Zh)),
     );
-    Finding {
-        rule: rule(failure.cause),
-        severity: Severity::Critical,
-        subject,
-        message,
-        evidence: vec![
-            ("requested", Quantity::Bytes(state.requested)),
-            ("device_free", Quantity::Bytes(state.device_free)),
-            ("reserved", Quantity::Bytes(state.reserved)),
-            ("allocated", Quantity::Bytes(state.allocated)),
-            ("pool_free_bytes", Quantity::Bytes(state.pool_free_bytes)),
-            ("largest_free_block", Quantity::Bytes(state.largest_free_block)),
-            ("pending_free_bytes", Quantity::Bytes(state.pending_free_bytes)),
-        ],
+    let mut evidence = vec![
+        ("requested", Quantity::Bytes(state.requested)),
+        ("device_free", Quantity::Bytes(state.device_free)),
+        ("reserved", Quantity::Bytes(state.reserved)),
+        ("allocated", Quantity::Bytes(state.allocated)),
+        ("pool_free_bytes", Quantity::Bytes(state.pool_free_bytes)),
+        ("largest_free_block", Quantity::Bytes(state.largest_free_block)),
+        ("pending_free_bytes", Quantity::Bytes(state.pending_free_bytes)),
+    ];
+    if state.counted_outside_bytes.is_some() {
+        evidence.push(("counted_outside_bytes", Quantity::Bytes(state.counted_outside_bytes)));
     }
+    Finding { rule: rule(failure.cause), severity: Severity::Critical, subject, message, evidence }
 }
 
 fn known(value: Option<i64>) -> Text {
@@ -125,8 +142,27 @@ fn level(state: &State) -> Text {
     )
 }
 
+/// What the driver counts outside the pool; nothing where no file tells.
+fn outside(failure: &Failure) -> Text {
+    let Some(held) = failure.outside.bytes().filter(|held| *held > 0) else { return Text::same("") };
+    let (size, named) = (quantity::bytes(held), failure.outside.named());
+    Text::new(
+        format!("; outside the pool the driver counts {size}: {}", named.get(Lang::En)),
+        format!("；驱动统计的池外占用为 {size}：{}", named.get(Lang::Zh)),
+    )
+}
+
 fn none(outcome: &OomOutcome) -> Finding {
-    let (rule, severity, message) = if outcome.setup.event_count > 0 {
+    let (rule, severity, message) = if outcome.setup.event_count > 0 && outcome.setup.is_cut {
+        (
+            "oom/none",
+            Severity::Info,
+            Text::new(
+                "no request failed among the events that were read; others were left out or lost",
+                "已读取的事件中没有请求失败；另有事件被筛除或丢失",
+            ),
+        )
+    } else if outcome.setup.event_count > 0 {
         (
             "oom/none",
             Severity::Ok,

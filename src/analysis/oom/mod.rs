@@ -12,11 +12,13 @@ mod sequence;
 use serde_json::{Value, json};
 
 use super::chart::ChartFigure;
-use super::facts::SnapshotFacts;
+use super::facts::{ImportNote, SnapshotFacts};
 use super::fragment::DeviceFragmentation;
 use super::frames::{frames, place};
+use super::info::Recording;
 use super::language::{Lang, Text};
 use super::outcome::{Figure, Finding, Outcome};
+use super::outside::{Components, OutsidePool};
 use super::thresholds::Thresholds;
 use super::{Analysis, Scope};
 use crate::engine::{Engine, row};
@@ -163,7 +165,14 @@ impl Analysis for Oom {
     }
 
     fn relations(&self) -> &'static [&'static str] {
-        &["oom_context", "oom_preceding", "oom_growth", "last_events", "device_fragmentation"]
+        &[
+            "oom_context",
+            "oom_preceding",
+            "oom_growth",
+            "last_events",
+            "device_fragmentation",
+            "memory_outside_pool",
+        ]
     }
 
     fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope<'_>) -> Result<Box<dyn Outcome>> {
@@ -190,13 +199,19 @@ struct Setup {
     /// Whether the file's name says that an out-of-memory handler wrote it.
     is_oom_dump: bool,
     devices: Vec<DeviceFragmentation>,
+    outside: Vec<OutsidePool>,
+    /// Recorded events of the devices in scope.
     event_count: i64,
+    /// Whether events of the recording were left out or lost when it was read.
+    is_cut: bool,
 }
 
 impl Setup {
     fn read(engine: &Engine, scope: Scope<'_>) -> Result<Self> {
         let facts = SnapshotFacts::read(engine)?;
         let devices: Vec<DeviceFragmentation> = scope.rows(engine)?;
+        let mut recordings: Vec<Recording> = engine.rows(&[])?;
+        recordings.retain(|row| scope.device.is_none_or(|wanted| wanted == row.device_index));
         let said = facts
             .as_ref()
             .and_then(SnapshotFacts::settings)
@@ -208,8 +223,11 @@ impl Setup {
             is_npu: facts.as_ref().is_some_and(SnapshotFacts::is_npu),
             is_expandable: said.or_else(|| known.then_some(seen)),
             is_oom_dump: name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == "oom"),
-            event_count: facts.as_ref().map_or(0, SnapshotFacts::event_count),
+            event_count: recordings.iter().map(|recording| recording.event_count).sum(),
+            is_cut: recordings.iter().any(|recording| recording.left_out_count > 0)
+                || ImportNote::read(engine)?.iter().any(ImportNote::is_salvage),
             devices,
+            outside: scope.rows(engine)?,
         })
     }
 }
@@ -294,19 +312,23 @@ struct Failure {
     event: Event,
     cause: Cause,
     advice: Vec<Text>,
+    outside: Components,
 }
 
 impl Failure {
     fn judge(mut event: Event, setup: &Setup, thresholds: &Thresholds) -> Self {
         event.state.is_expandable = setup.is_expandable == Some(true);
+        let outside = Components::of(event.device_index, &setup.outside);
+        event.state.counted_outside_bytes = outside.bytes();
+        event.state.largest_outside = outside.largest().map(|(component, held)| (component.to_owned(), held));
         let cause = Cause::of(&event.state, thresholds);
         let advice = advice::of(cause, &event.state, setup.is_npu, setup.is_expandable);
-        Self { event, cause, advice }
+        Self { event, cause, advice, outside }
     }
 
     fn json(&self, lang: Lang) -> Value {
         let Event { device_index, trace_index, time_us, state, .. } = &self.event;
-        json!({
+        let mut value = json!({
             "device_index": device_index,
             "trace_index": trace_index,
             "is_recorded": trace_index.is_some(),
@@ -330,8 +352,12 @@ impl Failure {
             "stack_id": self.event.stack_id,
             "frames": frames(self.event.frames_json.as_deref()),
             "grew_last": self.event.growth.iter().map(growth_json).collect::<Vec<_>>(),
-            "preceding": self.event.preceding.iter().map(preceding_json).collect::<Vec<_>>(),
-        })
+            "preceding": self.event.preceding.iter().map(|row| preceding_json(row, lang)).collect::<Vec<_>>(),
+        });
+        if let (Some(object), Some(outside)) = (value.as_object_mut(), self.outside.json()) {
+            object.insert("outside_pool".to_owned(), outside);
+        }
+        value
     }
 }
 
@@ -346,7 +372,7 @@ fn growth_json(row: &OomGrowth) -> Value {
     })
 }
 
-fn preceding_json(row: &LastEvent) -> Value {
+fn preceding_json(row: &LastEvent, lang: Lang) -> Value {
     json!({
         "trace_index": row.trace_index,
         "time_us": row.time_us,
@@ -355,7 +381,7 @@ fn preceding_json(row: &LastEvent) -> Value {
         "size": row.size,
         "stream": row.stream,
         "stack_id": row.stack_id,
-        "place": row.frames_json.as_deref().map(|json| place(Some(json)).get(Lang::En).to_owned()),
+        "place": row.frames_json.as_deref().map(|json| place(Some(json)).get(lang).to_owned()),
     })
 }
 
@@ -364,6 +390,26 @@ fn preceding_json(row: &LastEvent) -> Value {
 struct OomOutcome {
     events: Vec<Failure>,
     setup: Setup,
+}
+
+/// Failures of each device that a person gets to see one by one.
+const SHOWN: usize = 16;
+
+impl OomOutcome {
+    /// The newest failures of each device, which are sorted by device and time.
+    fn newest(&self, count: usize) -> impl Iterator<Item = &Failure> {
+        self.events.iter().enumerate().filter_map(move |(place, failure)| {
+            let later = self.events.get(place + count);
+            later
+                .is_none_or(|later| later.event.device_index != failure.event.device_index)
+                .then_some(failure)
+        })
+    }
+
+    /// Those that are shown one by one.
+    fn shown(&self) -> impl Iterator<Item = &Failure> {
+        self.newest(SHOWN)
+    }
 }
 
 impl Outcome for OomOutcome {
@@ -380,6 +426,6 @@ impl Outcome for OomOutcome {
     }
 
     fn charts(&self, _engine: &Engine, _wanted: &dyn Fn(i64) -> bool) -> Result<Vec<ChartFigure>> {
-        Ok(sequence::charts(&self.events))
+        Ok(sequence::charts(self))
     }
 }

@@ -1,16 +1,12 @@
 //! The events before a failed request as a chart, newest first, the request on top.
 
-use super::{Failure, LastEvent};
+use super::{Failure, LastEvent, OomOutcome};
 use crate::analysis::chart::{Chart, ChartFigure, EventKind, Sequence, SequenceEvent, StackWords};
 use crate::analysis::language::Text;
 
 /// A chart for the newest failed request of every device; failures are sorted by device and time.
-pub(super) fn charts(failures: &[Failure]) -> Vec<ChartFigure> {
-    let newest = failures.iter().enumerate().filter(|(place, failure)| {
-        let next = failures.get(place + 1);
-        next.is_none_or(|next| next.event.device_index != failure.event.device_index)
-    });
-    newest.map(|(_, failure)| chart(failure)).collect()
+pub(super) fn charts(outcome: &OomOutcome) -> Vec<ChartFigure> {
+    outcome.newest(1).map(chart).collect()
 }
 
 fn chart(failure: &Failure) -> ChartFigure {
@@ -54,7 +50,7 @@ fn event(event: &LastEvent) -> SequenceEvent {
 fn kind(action: &str) -> EventKind {
     match action {
         "alloc" | "segment_alloc" | "segment_map" => EventKind::Alloc,
-        "free_requested" | "free_completed" | "free" | "segment_free" | "segment_unmap" => EventKind::Free,
+        "free_requested" | "free_completed" | "segment_free" | "segment_unmap" => EventKind::Free,
         "oom" => EventKind::Trigger,
         _ => EventKind::Other,
     }

@@ -49,10 +49,17 @@ impl DevicePeak {
         if !self.has_history {
             return vec![self.no_history()];
         }
-        [self.unexplained(), self.summary(), self.window(), self.estimated(), self.no_stack(thresholds)]
-            .into_iter()
-            .flatten()
-            .collect()
+        [
+            self.no_base(),
+            self.unexplained(),
+            self.summary(),
+            self.window(),
+            self.estimated(),
+            self.no_stack(thresholds),
+        ]
+        .into_iter()
+        .flatten()
+        .collect()
     }
 
     fn no_history(&self) -> Finding {
@@ -66,6 +73,25 @@ impl DevicePeak {
             ),
             vec![("allocated", Quantity::Bytes(self.peak("allocated").and_then(|peak| peak.at_end)))],
         )
+    }
+
+    /// Without a base the curves have no height.
+    fn no_base(&self) -> Option<Finding> {
+        let is_known =
+            COUNTERS.iter().any(|counter| self.peak(counter).is_some_and(|peak| peak.base.is_some()));
+        (!is_known).then(|| {
+            Finding::on_device(
+                self.device_index,
+                "peak/no_base",
+                Severity::Warning,
+                Text::new(
+                    "the events do not lead to the final state (left out, or lost with the end of the file): what was \
+                     held when they begin is not known, so no peak can be told",
+                    "事件与最终状态不衔接（被筛除，或随文件末尾丢失）：起点的占用未知，无法给出峰值",
+                ),
+                Vec::new(),
+            )
+        })
     }
 
     fn summary(&self) -> Option<Finding> {

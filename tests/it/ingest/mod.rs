@@ -1,6 +1,7 @@
 //! `npusnap ingest` as users run it: where results go, what stands in the way, and what an interruption leaves.
 
 mod abrupt;
+mod folder;
 mod handmade;
 
 use std::collections::BTreeMap;

@@ -2,6 +2,7 @@
 
 mod errors;
 mod formats;
+mod integers;
 mod limits;
 mod sums;
 
@@ -92,6 +93,14 @@ fn names(dir: &Path) -> Vec<String> {
 fn hidden(dir: &Path) -> Vec<PathBuf> {
     let is_hidden = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with('.');
     entries(dir).into_iter().filter(is_hidden).collect()
+}
+
+#[test]
+fn a_name_that_would_be_a_pattern_is_a_name() {
+    let (place, dir) = store(ROWS);
+    let odd = place.path().join("a[1]*?#%20 {b}.npusnap");
+    fs::rename(&dir, &odd).unwrap();
+    assert_eq!(done(sql(&odd, &["SELECT COUNT(*) AS n FROM traces", "--format", "csv"])), "n\n3\n");
 }
 
 #[test]

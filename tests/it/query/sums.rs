@@ -3,12 +3,12 @@
 use super::*;
 
 /// An engine over nothing, which works in one part or in several.
-fn engine(partitions: usize) -> Engine {
+pub(super) fn engine(partitions: usize) -> Engine {
     Engine::in_memory(std::collections::HashMap::new(), Options { partitions, ..Options::default() }).unwrap()
 }
 
 /// The rows of a query as CSV.
-fn rows(engine: &Engine, sql: &str) -> npusnap::error::Result<String> {
+pub(super) fn rows(engine: &Engine, sql: &str) -> npusnap::error::Result<String> {
     let mut csv = Vec::new();
     let mut writer = arrow::csv::WriterBuilder::new().with_header(false).build(&mut csv);
     for batch in engine.query(sql)? {

@@ -44,6 +44,17 @@ fn every_event_of_a_lifetime_is_paired_and_ids_follow_the_alloc() {
 }
 
 #[test]
+fn padding_that_nothing_shows_is_noted_and_that_which_sizes_were_rounded_with_is_kept() {
+    let rows = history(&[("alloc", 0, 500), ("free_requested", 0, 500), ("free_completed", 0, 500)])
+        .segment(0, &[(2 * MIB, 0, "inactive")])
+        .npu()
+        .rows();
+    assert_eq!(rows.stat("block_padding_unknown"), Some(1));
+    assert_eq!(rows.ints("snapshot", "block_padding"), [Some(32)]);
+    assert_eq!(lives(&rows), [(0, 500, (1024, false), [Some(0), Some(1), Some(2)], "window", "freed")]);
+}
+
+#[test]
 fn what_was_there_before_the_window_is_found_from_its_end() {
     // At 0 allocated before, at 512 pending before, at 1024 and 2048 never touched.
     let rows = history(&[("free_completed", 512, 10), ("free_requested", 0, 20), ("free_completed", 0, 20)])

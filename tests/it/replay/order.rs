@@ -48,6 +48,16 @@ fn pieces_of_a_resized_ring_buffer_are_paired_in_the_order_of_time() {
 }
 
 #[test]
+fn every_place_where_the_list_goes_back_in_time_is_counted() {
+    // Twelve pairs, each ten seconds before the one that stands in front of it: eleven steps back.
+    let pairs = (0..12)
+        .rev()
+        .flat_map(|turn| [(turn * 10, ("alloc", 0, 100)), (turn * 10 + 1, ("free_completed", 0, 100))]);
+    let rows = timed(&pairs.collect::<Vec<_>>());
+    assert_eq!(rows.stat("events_out_of_order"), Some(11));
+}
+
+#[test]
 fn clocks_that_disagree_a_little_change_nothing() {
     let mut story = history(&[
         ("alloc", 0, 100),

@@ -3,9 +3,9 @@
 use arrow::array::RecordBatch;
 use npusnap::schema::{
     Annotation, AnnotationsBuilder, Block, BlocksBuilder, CallStack, CallStacksBuilder, Device,
-    DevicesBuilder, FrameRow, ImportStat, ImportStatsBuilder, Names, ReplayCheck, ReplayChecksBuilder,
-    Segment, SegmentsBuilder, Snapshot, SnapshotBuilder, Symbol, Table, TraceEvent, TracesBuilder, VERSION,
-    table,
+    DevicesBuilder, FrameRow, ImportStat, ImportStatsBuilder, ModuleMemory, ModuleMemoryBuilder, Names,
+    ReplayCheck, ReplayChecksBuilder, Segment, SegmentsBuilder, Snapshot, SnapshotBuilder, Symbol, Table,
+    TraceEvent, TracesBuilder, VERSION, table,
 };
 
 /// Batches in the order a decoder gives them.
@@ -133,6 +133,17 @@ pub(super) fn sample(events: i64) -> Batches {
         exact: 1,
     });
     batches.push(finish("replay_checks", |names| checks.finish(names)));
+    let mut modules = ModuleMemoryBuilder::default();
+    modules.push(ModuleMemory {
+        device_id: 1,
+        component: "HCCL".to_owned(),
+        bytes: Some(1 << 30),
+        peak_bytes: None,
+        time_us: None,
+        sample_count: 1,
+        source_name: "device_0_memUsageInfo_20250102030405.csv".to_owned(),
+    });
+    batches.push(finish("module_memory", |names| modules.finish(names)));
     batches
 }
 

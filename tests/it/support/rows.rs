@@ -13,7 +13,7 @@ use npusnap::error::{Error, Result};
 use npusnap::pickle::PickleError;
 use npusnap::replay::Replay;
 use npusnap::schema::Table;
-use npusnap::snapshot::{Options, Progress, RowSink, Summary, read_from};
+use npusnap::snapshot::{Options, Progress, RowSink, Summary, check_from, read_from};
 
 /// All rows of an import.
 #[derive(Default)]
@@ -42,7 +42,7 @@ impl Progress for Silent {
     fn advance(&self, _bytes: u64, _events: u64) {}
 }
 
-/// Reads a snapshot from memory, in both ways, which have to agree in everything.
+/// Reads a snapshot from memory, in both ways, which have to agree in everything, and once more to count only.
 pub(crate) fn read(bytes: &[u8]) -> Result<Rows> {
     let fast = read_with(bytes, &Options::default());
     let plain = read_with(bytes, &Options { plain_loop: true, ..Options::default() });
@@ -50,6 +50,19 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Rows> {
         (Ok(fast), Ok(plain)) => assert_eq!(fast.listing(), plain.listing(), "both ways give the same rows"),
         (Err(fast), Err(plain)) => assert_eq!(told(fast), told(plain), "both ways give the same error"),
         _ => panic!("the ways differ: {fast:?} and {plain:?}"),
+    }
+    let length = u64::try_from(bytes.len()).ok();
+    let counted = check_from(bytes, length, Path::new("test.pickle"), &Options::default(), &Silent);
+    match (&fast, &counted) {
+        (Ok(rows), Ok(counted)) => {
+            assert_eq!(
+                format!("{:?}", rows.summary),
+                format!("{counted:?}"),
+                "what is counted is what is read"
+            );
+        }
+        (Err(read), Err(counted)) => assert_eq!(told(read), told(counted), "counting finds the same fault"),
+        _ => panic!("counting differs: {fast:?} and {counted:?}"),
     }
     fast
 }
