@@ -63,7 +63,8 @@ const Calls = (() => {
     tipOverlay: (chart) => (points) => {
       const [at, a, b] = points[0].value;
       const difference = isNothing(a) || isNothing(b) ? null : bytes(a - b);
-      return tip(`${percent(at / chart.extra.points)} ${word("progress")}`, [["A", bytes(a), points[0].seriesName.startsWith("A") ? points[0].color : null], ["B", bytes(b)], [word("difference"), difference]]);
+      const title = `${percent(at / chart.extra.points)} ${word("progress")}`;
+      return tip(title, [["A", bytes(a), style("muted")], ["B", bytes(b), style("allocated")], [word("difference"), difference]]);
     },
   };
 
@@ -127,7 +128,7 @@ const Calls = (() => {
     bytes: () => tick,
     bytesAbs: () => (value) => tick(Math.abs(value)),
     count: () => count,
-    progress: (chart) => (point) => `${Math.round((point / chart.extra.points) * 1000) / 10} %`,
+    progress: (chart) => (point) => `${Math.round((point / chart.extra.points) * 100)} %`,
     percent: () => (value) => `${Math.round(value * 1000) / 10} %`,
     percentToWhole: () => (value) => (value > 1.001 ? "" : `${Math.round(value * 100)} %`),
     // The more there are, the smaller they must be to be told apart.

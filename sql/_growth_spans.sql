@@ -33,6 +33,15 @@ WITH other_pages AS (
     AND segment_type = 'large'
     AND total_size % 20971520 <> 0
 ),
+scales AS (
+  SELECT
+    k.device_id AS device_id,
+    k.padding AS padding,
+    CASE WHEN o.device_id IS NULL THEN 0 ELSE 1 END AS has_other_pages
+  FROM _event_scale AS k
+  LEFT JOIN other_pages AS o
+    ON o.device_id = k.device_id
+),
 beside AS (
   SELECT
     e.device_id AS device_id,
@@ -80,7 +89,7 @@ kinds AS (
       WHEN b.reserved > 0 AND b.next_request IS NOT NULL
       THEN CASE WHEN b.next_request <= 1048576 THEN 'small' ELSE 'large' END
       WHEN b.size <= 2097152 THEN 'small'
-      WHEN b.action = 'segment_unmap' AND b.size % 20971520 <> 0 AND o.device_id IS NULL
+      WHEN b.action = 'segment_unmap' AND b.size % 20971520 <> 0 AND k.has_other_pages = 0
       THEN 'small'
       ELSE 'large'
     END AS segment_type,
@@ -90,11 +99,9 @@ kinds AS (
     b.reserved AS reserved_change,
     b.active_change AS active_change,
     b.pending_change AS pending_change
-  FROM _event_scale AS k
+  FROM scales AS k
   JOIN beside AS b
     ON b.device_id = k.device_id
-  LEFT JOIN other_pages AS o
-    ON o.device_id = b.device_id
 )
 SELECT
   device_id,

@@ -82,7 +82,17 @@ changes AS (
     e.allocated + COALESCE(x.allocated, 0) AS allocated,
     e.active + COALESCE(x.active, 0) AS active,
     e.allocated_requested AS allocated_requested,
-    e.active_requested AS active_requested
+    e.active_requested AS active_requested,
+    c.reserved_before AS reserved_before,
+    c.reserved_best AS reserved_best,
+    c.allocated_before AS allocated_before,
+    c.allocated_best AS allocated_best,
+    c.active_before AS active_before,
+    c.active_best AS active_best,
+    c.allocated_requested_before AS allocated_requested_before,
+    c.allocated_requested_best AS allocated_requested_best,
+    c.active_requested_before AS active_requested_before,
+    c.active_requested_best AS active_requested_best
   FROM candidates AS c
   JOIN _event_changes AS e
     ON e.device_id = c.device_id
@@ -126,31 +136,38 @@ sums AS (
       PARTITION BY device_id, slice_index
       ORDER BY trace_index
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS active_requested
+    ) AS active_requested,
+    reserved_before,
+    reserved_best,
+    allocated_before,
+    allocated_best,
+    active_before,
+    active_best,
+    allocated_requested_before,
+    allocated_requested_best,
+    active_requested_before,
+    active_requested_best
   FROM changes
 ),
 levels AS (
   SELECT
-    s.device_id AS device_id,
-    s.trace_index AS trace_index,
-    s.time_us AS time_us,
-    s.action AS action,
-    s.size AS size,
-    s.is_mark AS is_mark,
-    c.reserved_before + s.reserved AS reserved,
-    c.reserved_best AS reserved_best,
-    c.allocated_before + s.allocated AS allocated,
-    c.allocated_best AS allocated_best,
-    c.active_before + s.active AS active,
-    c.active_best AS active_best,
-    c.allocated_requested_before + s.allocated_requested AS allocated_requested,
-    c.allocated_requested_best AS allocated_requested_best,
-    c.active_requested_before + s.active_requested AS active_requested,
-    c.active_requested_best AS active_requested_best
-  FROM candidates AS c
-  JOIN sums AS s
-    ON s.device_id = c.device_id
-    AND s.slice_index = c.slice_index
+    device_id,
+    trace_index,
+    time_us,
+    action,
+    size,
+    is_mark,
+    reserved_before + reserved AS reserved,
+    reserved_best,
+    allocated_before + allocated AS allocated,
+    allocated_best,
+    active_before + active AS active,
+    active_best,
+    allocated_requested_before + allocated_requested AS allocated_requested,
+    allocated_requested_best,
+    active_requested_before + active_requested AS active_requested,
+    active_requested_best
+  FROM sums
 ),
 compared AS (
   SELECT

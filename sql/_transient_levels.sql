@@ -20,20 +20,18 @@ WITH short_lived AS (
     AND a.allocated_until IS NOT NULL
     AND (a.allocated_until - a.alloc_index) * 4 < k.last_index - k.first_index
 ),
+signs AS (
+  SELECT 1 AS sign
+  UNION ALL
+  SELECT -1 AS sign
+),
 changes AS (
   SELECT
-    device_id,
-    alloc_slice AS slice_index,
-    COUNT(*) AS change
-  FROM short_lived
-  GROUP BY device_id, alloc_slice
-  UNION ALL
-  SELECT
-    device_id,
-    free_slice AS slice_index,
-    -COUNT(*) AS change
-  FROM short_lived
-  GROUP BY device_id, free_slice
+    b.device_id AS device_id,
+    CASE s.sign WHEN 1 THEN b.alloc_slice ELSE b.free_slice END AS slice_index,
+    s.sign AS change
+  FROM signs AS s
+  CROSS JOIN short_lived AS b
 ),
 slices AS (
   SELECT

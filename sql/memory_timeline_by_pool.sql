@@ -41,9 +41,9 @@ WITH changes AS (
   LEFT JOIN _rounding_excess AS x
     ON x.device_id = e.device_id
     AND x.trace_index = e.trace_index
+  -- The last says no more; but with it the planner asks behind the join, whose sides it then knows.
   WHERE e.is_mark = 0
-    AND e.pool_id_0 IS NOT NULL
-    AND e.pool_id_1 IS NOT NULL
+    OR x.active <> 0
 ),
 -- What there was before the first event: the final state without all changes.
 net_changes AS (

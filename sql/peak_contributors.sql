@@ -20,11 +20,14 @@
 -- @column trace_index     BIGINT   Event after which the peak was reached; -1 where the window began with it.
 WITH peaks AS (
   SELECT
-    device_id,
-    trace_index
-  FROM memory_peaks
-  WHERE counter = 'allocated'
-    AND trace_index IS NOT NULL
+    c.device_id AS device_id,
+    COALESCE(MAX(CASE WHEN e.allocated_record = 1 THEN e.trace_index END), -1) AS trace_index
+  FROM replay_checks AS c
+  LEFT JOIN _notable_events AS e
+    ON e.device_id = c.device_id
+  WHERE c.counter = 'allocated'
+    AND c.base IS NOT NULL
+  GROUP BY c.device_id
 ),
 live AS (
   SELECT

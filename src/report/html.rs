@@ -90,9 +90,15 @@ impl<'a> Html<'a> {
     /// Code, which may break behind what joins its words and not within one.
     fn breakable(&mut self, code: &str) {
         let code = &self.redaction.apply(code);
+        const SHORT: usize = 24;
+        if code.len() <= SHORT {
+            return self.text(code);
+        }
+        let mut left = code.len();
         for piece in code.split_inclusive(['.', '(', ',', '=', ':', '/']) {
             self.text(piece);
-            if piece.len() < code.len() {
+            left -= piece.len();
+            if left > 1 {
                 self.text.push_str("<wbr>");
             }
         }

@@ -7,6 +7,7 @@ mod axis;
 mod budget;
 mod downsample;
 mod figure;
+mod health;
 mod html;
 mod option;
 mod page;

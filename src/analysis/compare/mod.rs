@@ -4,21 +4,25 @@
 
 mod figures;
 mod findings;
+mod overlay;
 mod settings;
 
 use serde_json::{Map, Value, json};
 
-use super::chart::{Chart, ChartFigure, Course, Overlay};
+use super::chart::ChartFigure;
 use super::facts::SnapshotFacts;
 use super::frames::frames;
-use super::language::{Lang, Text};
+use super::language::Lang;
 use super::outcome::{Figure, Finding, Outcome};
 use super::peak::COUNTERS;
 use super::thresholds::Thresholds;
 use super::{Analysis, Scope};
 use crate::engine::{BASE, Engine, row};
 use crate::error::Result;
+
 use crate::quantity;
+pub use overlay::CourseRow;
+use overlay::overlay;
 
 use settings::{Difference, differences};
 
@@ -146,21 +150,6 @@ row! {
     }
 }
 
-row! {
-    /// Allocated memory of two snapshots when the same share of their recordings had passed.
-    pub struct CourseRow from "timeline_compare" {
-        /// The share, up to 1.
-        position: f64,
-        /// Bytes in allocated blocks.
-        allocated: Option<i64>,
-        /// Bytes in allocated blocks in the other.
-        base_allocated: Option<i64>,
-    }
-}
-
-/// Steps of the course that is drawn.
-const COURSE: i64 = 800;
-
 /// See the module.
 #[derive(Debug)]
 pub struct Compare;
@@ -191,26 +180,6 @@ impl Analysis for Compare {
             thresholds: thresholds.clone(),
         }))
     }
-}
-
-/// Allocated memory of a device in both snapshots; none where one of them has no history.
-fn overlay(engine: &Engine, device_index: i64, names: [String; 2]) -> Result<Option<ChartFigure>> {
-    let rows: Vec<CourseRow> = engine.rows(&[("device", device_index.into()), ("points", COURSE.into())])?;
-    let courses =
-        rows.iter().map(|row| Course { position: row.position, a: row.allocated, b: row.base_allocated });
-    let courses: Vec<Course> = courses.collect();
-    if courses.iter().all(|course| course.a.is_none()) || courses.iter().all(|course| course.b.is_none()) {
-        return Ok(None);
-    }
-    Ok(Some(ChartFigure {
-        name: "compare",
-        device: Some(device_index),
-        title: Text::new(
-            "Allocated memory of both over their recordings",
-            "两份快照的已分配内存随记录进度的变化",
-        ),
-        chart: Chart::Overlay(Overlay { names, courses }),
-    }))
 }
 
 /// Both snapshots and what differs.

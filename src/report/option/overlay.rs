@@ -68,7 +68,7 @@ pub(super) fn draw(overlay: &Overlay) -> Drawing {
                 "boundaryGap": false,
                 "data": (0..courses.len()).collect::<Vec<_>>(),
                 "axisLabel": {
-                    "interval": (courses.len() / 8).max(1) - 1,
+                    "interval": (courses.len() / 10).max(1) - 1,
                     "formatter": call("progress"),
                     "color": color("muted"),
                     "showMaxLabel": true,
@@ -88,5 +88,5 @@ pub(super) fn draw(overlay: &Overlay) -> Drawing {
             ],
         }),
     );
-    Drawing { option, extra: json!({"points": courses.len()}), height: 36 }
+    Drawing { option, extra: json!({"points": courses.len().saturating_sub(1).max(1)}), height: 36 }
 }

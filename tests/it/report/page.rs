@@ -64,7 +64,7 @@ fn the_policy_allows_what_is_in_the_page_and_no_network() {
     }
     let mut scripts: Vec<&str> = page.split("<script>").skip(1).collect();
     scripts = scripts.into_iter().map(|rest| rest.split("</script>").next().unwrap()).collect();
-    assert_eq!(scripts.len(), 4);
+    assert_eq!(scripts.len(), 5);
     for embedded in scripts.into_iter().chain([between(&page, "<style>", "</style>")]) {
         let hash = format!("'sha256-{}'", base64(&Sha256::digest(embedded.as_bytes())));
         assert!(policy.contains(&hash), "{hash} is not in {policy}");
