@@ -114,8 +114,8 @@ by_owner AS (
   FROM boundaries
   GROUP BY device_id, trace_index, address, side, stream, is_private
 ),
--- What begins at an address owns the range there. Where nothing does, a range begins behind the
--- end of a piece that was mapped later, into the middle of what was one.
+-- What begins at an address owns the range there. Where nothing does, a range begins behind the end
+-- of a piece that was mapped later, into the middle of what was one.
 by_address AS (
   SELECT
     device_id,
