@@ -106,6 +106,7 @@ pub(super) fn bytes(value: i64) -> Quantity {
 
 /// A share of a whole; `None` where there is no whole.
 #[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "a share needs no more than 53 bits")]
+#[must_use]
 pub fn share(part: i64, whole: i64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
@@ -238,11 +239,13 @@ impl Cell {
     }
 
     /// An event of a device, by its position.
+    #[must_use]
     pub fn event(device_index: i64, trace_index: i64) -> Self {
         Self::Link(Text::same(trace_index.to_string()), Target::Event { device_index, trace_index })
     }
 
     /// A call stack by a name for it; only the name where there is no stack.
+    #[must_use]
     pub fn stack(name: Text, stack_id: Option<i64>) -> Self {
         match stack_id {
             Some(stack_id) => Self::Link(name, Target::Stack(stack_id)),
@@ -256,11 +259,13 @@ impl Cell {
     }
 
     /// How many.
+    #[must_use]
     pub fn count(value: i64) -> Self {
         Self::Quantity(Quantity::Count(value))
     }
 
     /// A share of one, or `-` where it is not defined.
+    #[must_use]
     pub fn ratio(value: Option<f64>) -> Self {
         Self::Quantity(Quantity::Ratio(value))
     }
@@ -268,6 +273,7 @@ impl Cell {
 
 impl TableFigure {
     /// A table with headings in English and Chinese.
+    #[must_use]
     pub fn new(title: Text, headings: &[(&str, &str)], rows: Vec<Vec<Cell>>) -> Self {
         let headings = headings.iter().map(|(en, zh)| Text::new(*en, *zh)).collect();
         Self { title, headings, rows }

@@ -143,7 +143,9 @@ impl Engine {
         let names = catalog.as_ref().and_then(|schema| schema.downcast_ref::<Names>());
         for relation in relations.iter() {
             let called = qualified(schema, relation.definition.name);
-            names.into_iter().for_each(|names| names.add(relation));
+            if let Some(names) = names {
+                names.add(relation);
+            }
             self.context.register_udtf(&called, Arc::new(TableFunction::new(relation)));
             self.macros.insert(called, Arc::clone(relation));
         }

@@ -46,9 +46,10 @@ impl Relation {
         {
             among.plan(self.place).await?;
         }
-        match self.planned.get() {
-            Some(planned) => Ok(planned),
-            None => internal_err!("`{}` is planned for an engine that is gone", self.definition.name),
+        if let Some(planned) = self.planned.get() {
+            Ok(planned)
+        } else {
+            internal_err!("`{}` is planned for an engine that is gone", self.definition.name)
         }
     }
 
@@ -85,7 +86,7 @@ impl Relations {
     pub(super) fn new(definitions: Vec<SqlMacro>, mut state: SessionState) -> Arc<Self> {
         Arc::new_cyclic(|among| {
             let relation = |(place, definition)| {
-                Arc::new(Relation { definition, among: among.clone(), place, planned: OnceLock::new() })
+                Arc::new(Relation { definition, among: Weak::clone(among), place, planned: OnceLock::new() })
             };
             let list: Vec<Arc<Relation>> = definitions.into_iter().enumerate().map(relation).collect();
             for relation in &list {
@@ -235,7 +236,8 @@ mod tests {
         let rows = engine.query("SELECT * FROM memory_curve(device => 0)").unwrap();
         rows.for_each(|batch| assert_eq!(batch.unwrap().num_rows(), 0));
         let curve = ["_memory_base", "_memory_slices", "_rounding_excess", "_stream_slices", "memory_curve"];
-        let below = ["_event_changes", "_scale", "_sized_allocations", "churn"];
+        let below =
+            ["_event_changes", "_event_rules", "_event_scale", "_scale", "_sized_allocations", "churn"];
         assert_eq!(planned(&engine), curve.into_iter().chain(below).collect());
     }
 

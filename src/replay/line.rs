@@ -112,7 +112,7 @@ mod tests {
             let (mut line, mut map, mut state) = (Line::default(), BTreeMap::new(), sides);
             for step in 0..20_000 {
                 // It grows for the first half and shrinks in the second, down to nothing and up again.
-                let grows = dice(&mut state) % most != 0;
+                let grows = !dice(&mut state).is_multiple_of(most);
                 let addr = match map.range(dice(&mut state) % sides..).next() {
                     Some((addr, _)) if grows == (step > 10_000) => *addr,
                     _ => dice(&mut state) % sides,

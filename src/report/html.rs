@@ -89,8 +89,8 @@ impl<'a> Html<'a> {
 
     /// Code, which may break behind what joins its words and not within one.
     fn breakable(&mut self, code: &str) {
-        let code = &self.redaction.apply(code);
         const SHORT: usize = 24;
+        let code = &self.redaction.apply(code);
         if code.len() <= SHORT {
             return self.text(code);
         }

@@ -137,13 +137,13 @@ fn device_of(name: &str) -> Option<i64> {
 
 /// Whether a file is called `npu_module_mem*.csv`.
 fn is_exported(name: &str) -> bool {
-    name.strip_prefix("npu_module_mem").is_some_and(|rest| rest.ends_with(".csv"))
+    name.strip_prefix("npu_module_mem").and_then(|rest| rest.strip_suffix(".csv")).is_some()
 }
 
 /// Seconds from the year 0 to the last `YYYYmmddHHMMSS` in a name.
 fn stamp(name: &str) -> Option<u64> {
-    let runs = name.split(|c: char| !c.is_ascii_digit()).filter(|run| run.len() == 14);
-    let digits = runs.last()?;
+    let mut runs = name.split(|c: char| !c.is_ascii_digit()).filter(|run| run.len() == 14);
+    let digits = runs.next_back()?;
     let part = |from: usize, to: usize| digits.get(from..to)?.parse::<u64>().ok();
     let (year, month, day) = (part(0, 4)?, part(4, 6)?, part(6, 8)?);
     let (hour, minute, second) = (part(8, 10)?, part(10, 12)?, part(12, 14)?);

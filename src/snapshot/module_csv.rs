@@ -112,9 +112,9 @@ impl Columns {
         let component =
             field(self.component).filter(|name| !name.is_empty() && name.len() <= LONGEST_NAME)?;
         let component = String::from_utf8_lossy(component).into_owned();
-        let current = size(field(self.current.0)?, self.current.1)?;
+        let current = Size::read(field(self.current.0)?, self.current.1)?.bytes();
         let peak = match self.peak {
-            Some((place, unit)) => size(field(place)?, unit)?,
+            Some((place, unit)) => Size::read(field(place)?, unit)?.bytes(),
             None => current,
         };
         let device = match device {
@@ -155,12 +155,29 @@ fn heading(field: &[u8]) -> (String, i64) {
     (name.chars().filter(char::is_ascii_alphabetic).collect(), unit)
 }
 
-/// A size in bytes, rounded to whole ones; `Some(None)` for a negative one, which stands for unknown.
-fn size(field: &[u8], unit: i64) -> Option<Option<i64>> {
-    if let Some(rest) = field.strip_prefix(b"-") {
-        return number(rest, unit).map(|_| None);
+/// A size as the driver gives it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Size {
+    /// Bytes, rounded to whole ones.
+    Bytes(i64),
+    /// A negative number stands for that.
+    Unknown,
+}
+
+impl Size {
+    fn read(field: &[u8], unit: i64) -> Option<Self> {
+        match field.strip_prefix(b"-") {
+            Some(rest) => number(rest, unit).map(|_| Self::Unknown),
+            None => number(field, unit).map(Self::Bytes),
+        }
     }
-    number(field, unit).map(Some)
+
+    fn bytes(self) -> Option<i64> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Unknown => None,
+        }
+    }
 }
 
 fn number(field: &[u8], unit: i64) -> Option<i64> {
@@ -198,6 +215,8 @@ fn device_number(field: &[u8]) -> Option<i64> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
+
     use super::*;
 
     fn usages(text: &[u8]) -> Usages {
@@ -239,7 +258,7 @@ mod tests {
             usages.rows.get(&(0, "HCCL".to_owned())),
             Some(&row(200 << 10, 900 << 10, Some(1_715_000_000_000_003), 3))
         );
-        let unknown = usages.rows.get(&(1, "RUNTIME".to_owned())).unwrap();
+        let unknown = &usages.rows[&(1, "RUNTIME".to_owned())];
         assert_eq!((unknown.bytes, unknown.peak_bytes, unknown.samples), (None, None, 1));
         let other =
             parse(b"Component,Timestamp(us),Total Reserved(MB),Device\nAPP,5,1,NPU:7\n".as_slice(), None);
@@ -290,7 +309,7 @@ mod tests {
     fn no_more_components_are_kept_than_a_driver_can_have() {
         let mut text = "moduleName,curMemSize(MB),memPeakSize(MB)\n".to_owned();
         for number in 0..MOST_COMPONENTS + 5 {
-            text += &format!("M{number},1,1\n");
+            writeln!(text, "M{number},1,1").unwrap();
         }
         let usages = of_device(&text);
         assert_eq!((usages.rows.len(), usages.unreadable), (MOST_COMPONENTS, 5));

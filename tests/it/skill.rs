@@ -230,7 +230,7 @@ fn examples(help: &str) -> Vec<String> {
     let lines = help.lines().skip_while(|line| *line != "Examples:").skip(1);
     for line in lines.take_while(|line| !line.is_empty()) {
         match (line.strip_prefix("    "), found.last_mut()) {
-            (Some(rest), Some(last)) => *last += &format!("\n{rest}"),
+            (Some(rest), Some(last)) => last.extend(["\n", rest]),
             _ => found.push(line.trim_start().to_owned()),
         }
     }

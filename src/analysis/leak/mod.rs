@@ -139,7 +139,9 @@ impl Analysis for Leak {
         }
         let ids = all.iter().flat_map(DeviceLeak::stack_ids);
         let frames = chart::frames_by_stack(engine, ids)?;
-        all.iter_mut().for_each(|leak| leak.name(&frames));
+        for leak in &mut all {
+            leak.name(&frames);
+        }
         // Pinned host memory is a domain of its own: it stands beside the devices, never among them.
         let (host, devices) = all.into_iter().partition(|device| device.device_index < 0);
         Ok(Box::new(LeakOutcome { devices, host, thresholds: thresholds.clone() }))

@@ -46,7 +46,9 @@ impl Redaction {
     #[must_use]
     pub fn of_texts(texts: &[&str]) -> Self {
         let mut names = Names::default();
-        texts.iter().for_each(|text| names.add(text));
+        for text in texts {
+            names.add(text);
+        }
         Self { names: Some(Arc::new(names)) }
     }
 

@@ -131,7 +131,9 @@ fn write(made: &mut String, shapes: &[Shape<'_>], outline: Option<&Shape<'_>>) {
         return;
     }
     made.extend(["<path", &style, " d=\""]);
-    corners.iter().for_each(|corners| steps(made, corners));
+    for corners in &corners {
+        steps(made, corners);
+    }
     made.push_str("\"/>\n");
 }
 

@@ -133,6 +133,11 @@ pub(super) fn sample(events: i64) -> Batches {
         exact: 1,
     });
     batches.push(finish("replay_checks", |names| checks.finish(names)));
+    batches.push(modules());
+    batches
+}
+
+fn modules() -> (&'static Table, RecordBatch) {
     let mut modules = ModuleMemoryBuilder::default();
     modules.push(ModuleMemory {
         device_id: 1,
@@ -143,8 +148,7 @@ pub(super) fn sample(events: i64) -> Batches {
         sample_count: 1,
         source_name: "device_0_memUsageInfo_20250102030405.csv".to_owned(),
     });
-    batches.push(finish("module_memory", |names| modules.finish(names)));
-    batches
+    finish("module_memory", |names| modules.finish(names))
 }
 
 fn traces(events: i64) -> Batches {
