@@ -76,6 +76,11 @@ impl Filter {
         self.devices.is_empty() || self.devices.contains(&device)
     }
 
+    /// Whether the events that are kept are the last ones without a gap, so that they can be counted from the end.
+    pub(super) fn keeps_the_end(&self) -> bool {
+        self.events.end == i64::MAX && self.min_size.is_none()
+    }
+
     /// Whether an event of a kept device is kept.
     #[inline]
     pub(super) fn keeps_event(&self, trace_index: i64, size: Option<i64>) -> bool {

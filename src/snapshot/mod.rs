@@ -137,7 +137,8 @@ pub fn read(
     };
     let beside = beside::Beside::find(path);
     let mut modules = modules::Counted::new(&beside, sink);
-    let mut marked = steps::Marked::new(beside.steps.as_deref(), &mut modules)?;
+    let mut marked =
+        steps::Marked::new(beside.steps.as_deref(), options.filter.keeps_the_end(), &mut modules)?;
     let mut summary = read_from(file, length, path, options, &mut marked, progress)?;
     summary.warnings += modules.warnings();
     Ok(summary)

@@ -44,6 +44,8 @@ struct Mark {
 /// A sink that adds the markers to `annotations` on their way.
 pub(super) struct Marked<'a> {
     sink: &'a mut dyn RowSink,
+    /// Whether the events that are handed on are all up to the last.
+    keeps_the_end: bool,
     marks: Vec<Mark>,
     unreadable: i64,
     /// Positions of the allocs of each device, by `devices.id`.
@@ -53,12 +55,13 @@ pub(super) struct Marked<'a> {
 }
 
 impl<'a> Marked<'a> {
-    /// Reads the markers in `path`, if there are any.
-    pub(super) fn new(path: Option<&Path>, sink: &'a mut dyn RowSink) -> Result<Self> {
+    /// Reads the markers in `path`, if there are any. They are placed by counting allocations from the end, which
+    /// `keeps_the_end` says are all there.
+    pub(super) fn new(path: Option<&Path>, keeps_the_end: bool, sink: &'a mut dyn RowSink) -> Result<Self> {
         let (allocs, devices) = (HashMap::new(), HashMap::new());
         let (mut marks, mut unreadable) = (Vec::new(), 0);
         let Some((path, Ok(file))) = path.map(|path| (path, File::open(path))) else {
-            return Ok(Self { sink, marks, unreadable, allocs, devices });
+            return Ok(Self { sink, keeps_the_end, marks, unreadable, allocs, devices });
         };
         for line in BufReader::new(file.take(MOST_BYTES)).split(b'\n') {
             let line = line.map_err(Error::io(path, "cannot read"))?;
@@ -68,7 +71,7 @@ impl<'a> Marked<'a> {
                 Err(_) => unreadable += 1,
             }
         }
-        Ok(Self { sink, marks, unreadable, allocs, devices })
+        Ok(Self { sink, keeps_the_end, marks, unreadable, allocs, devices })
     }
 
     fn watch(&mut self, batch: &RecordBatch) -> Option<()> {
@@ -87,7 +90,7 @@ impl<'a> Marked<'a> {
 
     /// The last event before the alloc that came first after the marker; none where that is not in the window.
     fn place(&self, mark: &Mark, dumped: &HashMap<i64, i64>) -> Option<i64> {
-        let device = mark.device?;
+        let device = mark.device.filter(|_| self.keeps_the_end)?;
         let later = dumped.get(&device)?.checked_sub(mark.allocations?)?;
         let allocs = self.allocs.get(self.devices.get(&device)?)?;
         let later = usize::try_from(later).ok()?;
@@ -130,7 +133,11 @@ impl<'a> Marked<'a> {
                 count,
                 "markers of steps from the file beside the snapshot; rows of annotations",
             ),
-            ("step_markers_before_window", unplaced, "of them, markers whose events are not in the window"),
+            (
+                "step_markers_before_window",
+                unplaced,
+                "of them, markers whose events are not in the window, or were left out",
+            ),
             (
                 "step_markers_unreadable",
                 self.unreadable,

@@ -54,6 +54,10 @@ fn clear(parent: &Path, prefix: &OsStr) {
         if !entry.file_name().as_bytes().starts_with(prefix.as_bytes()) {
             continue;
         }
+        // Opening anything else, such as a named pipe, can wait for ever.
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_file()) {
+            continue;
+        }
         let path = entry.path();
         let Ok(lock) = File::open(&path) else { continue };
         if lock.try_lock().is_ok() && same(&lock, &path) {

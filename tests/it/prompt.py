@@ -1,7 +1,8 @@
 """Runs a program in a terminal of 24 lines and 100 columns, and talks to it.
 
-argv: the steps as JSON, a list of [text to wait for, text to send], then the program and its arguments.
-stdout: what the program wrote; the last line is its exit code. A text that does not come within a minute is an error.
+argv: the steps as JSON, a list of [text to wait for, text to send], then the program and its arguments. Instead of
+a text, SIGTERM is the signal to send.
+stdout: what the program wrote; the last line is its exit code, negative for the signal that ended it. A text that does not come within a minute is an error.
 """
 
 import fcntl
@@ -9,6 +10,7 @@ import json
 import os
 import pty
 import select
+import signal
 import struct
 import sys
 import termios
@@ -45,7 +47,10 @@ for expected, answer in steps:
             os.kill(child, 9)
             sys.exit(1)
     seen += written[seen:].index(expected.encode()) + len(expected.encode())
-    os.write(terminal, answer.encode())
+    if answer == "SIGTERM":
+        os.kill(child, signal.SIGTERM)
+    else:
+        os.write(terminal, answer.encode())
 end = time.monotonic() + 60
 while read(1):
     if time.monotonic() > end:

@@ -92,6 +92,14 @@ fn a_session_answers_until_the_user_leaves() {
 }
 
 #[test]
+fn a_prompt_that_waits_for_a_line_ends_when_it_is_told_to() {
+    let (home, snapshot) = home();
+    let steps = [("npusnap> ", "SELECT 1 AS one;\r"), ("one\r\n", ""), ("npusnap> ", "SIGTERM")];
+    let Some((written, code)) = talk(home.path(), &[snapshot.to_str().unwrap()], &steps) else { return };
+    assert_eq!(code, -15, "{written}");
+}
+
+#[test]
 fn names_are_completed() {
     let (home, snapshot) = home();
     let snapshot = snapshot.to_str().unwrap();

@@ -334,6 +334,14 @@ fn step_markers_beside_a_snapshot_become_annotations() {
     let rows = stdout(&["sql", &snapshot, notes, "--format", "csv", "--no-cache"]);
     assert_eq!(rows, "name,value\nstep_markers,10\nstep_markers_before_window,3\n");
 
+    // Places are counted from the last event, so that without it none is known.
+    let target = folder.path().join("cut");
+    let ingested = ["ingest", &snapshot, "--events", "..9", "--no-sqlite", "-o", target.to_str().unwrap()];
+    stdout(&ingested);
+    let cut = fs::read_dir(&target).unwrap().next().unwrap().unwrap().path();
+    let rows = stdout(&["sql", cut.to_str().unwrap(), notes, "--format", "csv"]);
+    assert_eq!(rows, "name,value\nstep_markers,10\nstep_markers_before_window,10\n");
+
     // What is no marker is counted, and breaks nothing.
     fs::write(
         format!("{snapshot}.steps.jsonl"),

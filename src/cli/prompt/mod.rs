@@ -66,7 +66,6 @@ impl<'a> Session<'a> {
         }
         say(&format!("npusnap {}: {title}\n\\h for help, \\q to leave\n", env!("CARGO_PKG_VERSION")))?;
         loop {
-            let armed = interrupt.arm();
             let text = match editor.readline(PROMPT) {
                 Ok(text) => text,
                 Err(ReadlineError::Interrupted) => continue,
@@ -76,6 +75,8 @@ impl<'a> Session<'a> {
             if let Some(file) = &history {
                 let _full = editor.append_history(file);
             }
+            // Not while it waits for a line: a wish to terminate is for the program then.
+            let armed = interrupt.arm();
             match self.answer(&text, &armed) {
                 Ok(Next::GoOn) => {}
                 Ok(Next::Leave) => return Ok(()),

@@ -12,12 +12,15 @@ use super::stacks::Stacks;
 use super::{Request, Summary, output};
 use crate::analysis::Device;
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::pickle::writer::Layout;
 
 mod object;
 
 use object::{Field, Objects};
+
+/// Lists of events at most: a file with more devices than any machine has is made to fill a disk.
+const MOST_LISTS: i64 = 4096;
 
 /// Protocol of the result: the newest that the viewer reads.
 const PROTOCOL: u8 = 4;
@@ -242,6 +245,14 @@ impl Export<'_> {
             (self.form == Form::Viewer || events > 0).then_some(device.device_index.saturating_add(1))
         });
         let lists = needed.max().unwrap_or(0).max(known);
+        if lists > MOST_LISTS {
+            return Err(Error::Usage {
+                what: format!("device {}", lists - 1),
+                reason: format!(
+                    "a pickle has a list for every device number up to it, and {MOST_LISTS} at most"
+                ),
+            });
+        }
         self.objects.open_list(u64::try_from(lists).unwrap_or(0)).map_err(output)?;
         for index in 0..lists {
             if let Some(id) = by_index.get(&index) {

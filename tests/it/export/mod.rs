@@ -13,6 +13,7 @@ use serde_json::Value;
 use tempfile::{TempDir, tempdir};
 
 use crate::support::pickler::cpython;
+use crate::support::pool::{MIB, segment, snapshot, written};
 use crate::support::snapshots::everything;
 
 /// What of a snapshot has to be the same after it was exported and read again, whatever ids its stacks get.
@@ -284,6 +285,18 @@ fn a_file_has_its_name_when_it_is_whole_and_the_source_is_not_replaced() {
         .collect();
     names.sort();
     assert_eq!(names, ["a.npusnap", "a.pickle", "out.json"]);
+}
+
+#[test]
+fn a_device_number_that_no_machine_has_fills_no_disk() {
+    let segment = segment(1 << 40, 1 << 30, "large", &[(20 * MIB, "active_allocated")]);
+    let (place, source) = written("s.pickle", &snapshot(vec![segment], vec![]));
+    let out = place.path().join("out.pickle");
+    let path = |path: &Path| path.to_str().unwrap().to_owned();
+    let output = npusnap(&["export", &path(&source), "--to", "memory-viz", "-o", &path(&out)]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("device 1099511627776"), "{output:?}");
+    assert!(!out.exists());
 }
 
 #[test]
