@@ -19,6 +19,8 @@ import time
 steps, program = json.loads(sys.argv[1]), sys.argv[2:]
 child, terminal = pty.fork()
 if child == 0:
+    # What starts tests in the background takes Ctrl-C from them; here somebody sits at the terminal.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.execv(program[0], program)
 fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 100, 0, 0))
 

@@ -29,16 +29,25 @@ fn a_query_ends_when_its_time_is_over() {
     }
 }
 
+/// Whether SIGINT is ignored here and so in all that is started from here, as in what a shell runs in the background.
+fn interrupts_are_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> 1 & 1 == 1)
+}
+
 #[test]
 fn an_interrupted_query_leaves_nothing_behind() {
     let (place, dir) = store(ROWS);
     for signal in ["-INT", "-TERM"] {
+        if signal == "-INT" && interrupts_are_ignored() {
+            eprintln!("SKIPPED: whoever runs the tests has taken Ctrl-C away from them");
+            continue;
+        }
         let file = place.path().join("rows.csv");
-        let child = npusnap(&["sql", dir.to_str().unwrap(), ENDLESS, "-o", file.to_str().unwrap()])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let arguments =
+            ["sql", dir.to_str().unwrap(), ENDLESS, "--timeout", "90", "-o", file.to_str().unwrap()];
+        let child = npusnap(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // Once rows are being written, the program has been listening for a while.
         let started = Instant::now();
         let is_begun = |dir: &PathBuf| entries(dir).iter().any(|file| fs::metadata(file).unwrap().len() > 0);
