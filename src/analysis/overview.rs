@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::chart::{self, ChartFigure};
+use super::facts::ImportNote;
 use super::language::{Lang, Text};
 use super::outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, TableFigure, bytes, share};
 use super::outside::{self, Components, OutsidePool};
@@ -80,7 +81,8 @@ impl Analysis for Overview {
         // Pinned host memory is a domain of its own: it stands beside the devices, never among them.
         let (host, devices) = devices.into_iter().partition(|device| device.device_index < 0);
         let outside = scope.rows(engine)?;
-        Ok(Box::new(OverviewOutcome { devices, host, outside, thresholds: thresholds.clone() }))
+        let read_to = ImportNote::read(engine)?.iter().find(|note| note.is_salvage()).map(|note| note.value);
+        Ok(Box::new(OverviewOutcome { devices, host, outside, read_to, thresholds: thresholds.clone() }))
     }
 }
 
@@ -90,6 +92,8 @@ struct OverviewOutcome {
     devices: Vec<DeviceOverview>,
     host: Vec<DeviceOverview>,
     outside: Vec<OutsidePool>,
+    /// Byte from which on the file is damaged; `None` for a whole one.
+    read_to: Option<i64>,
     thresholds: Thresholds,
 }
 
@@ -120,7 +124,8 @@ impl Outcome for OverviewOutcome {
             return vec![nothing_here()];
         }
         let of_device = |device: &DeviceOverview| device.findings(&self.thresholds, &self.outside(device));
-        let mut findings: Vec<Finding> = self.devices.iter().flat_map(of_device).collect();
+        let mut findings: Vec<Finding> = self.read_to.map(cut_short).into_iter().collect();
+        findings.extend(self.devices.iter().flat_map(of_device));
         Finding::sort_worst_first(&mut findings);
         findings
     }
@@ -382,6 +387,21 @@ self.device_index,
             )
         })
     }
+}
+
+/// What a damaged file has lost may be what matters.
+fn cut_short(read_to: i64) -> Finding {
+    let place = quantity::count(read_to);
+    Finding::on_snapshot(
+        "overview/salvaged",
+        Severity::Warning,
+        Text::new(
+            format!(
+                "the file is damaged from byte {place} on: what follows is lost, and every figure lacks it"
+            ),
+            format!("文件从第 {place} 字节起损坏：其后的内容已丢失，所有数字都不包含它们"),
+        ),
+    )
 }
 
 fn nothing_here() -> Finding {

@@ -7,6 +7,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
+use crate::support::analyze;
+
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
 }
@@ -198,4 +200,21 @@ fn a_device_file_is_written_to_and_not_replaced() {
     let read = String::from_utf8(reader.wait_with_output().unwrap().stdout).unwrap();
     assert!(read.starts_with("npusnap overview"), "{read}");
     assert!(!fs::metadata(&pipe).unwrap().is_file());
+}
+
+#[test]
+fn a_file_that_was_read_in_part_is_not_called_healthy_before_that_is_said() {
+    let place = tempfile::tempdir().unwrap();
+    let cut = place.path().join("cut.pickle");
+    let whole = fs::read(analyze::fixture("npu_leak.pickle")).unwrap();
+    fs::write(&cut, &whole[..60_000]).unwrap();
+    let done = Command::new(analyze::NPUSNAP)
+        .args(["--quiet", "ingest", "--salvage", "--no-sqlite", "-o"])
+        .arg(place.path())
+        .arg(&cut)
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{done:?}");
+    let found = analyze::json(&place.path().join("cut.npusnap"), "overview", &[]);
+    assert_eq!(analyze::rules(&found)[0], ("overview/salvaged".to_owned(), "warning".to_owned()), "{found}");
 }

@@ -1,7 +1,7 @@
 //! What the measures of fragmentation mean.
 
 use super::{DeviceFragmentation, ExpansionCause, FragmentOutcome, FreeBlocks};
-use crate::analysis::language::Text;
+use crate::analysis::language::{Lang, Text};
 use crate::analysis::outcome::{Finding, Quantity, Severity, bytes, share};
 use crate::analysis::thresholds::judge;
 use crate::quantity;
@@ -165,17 +165,27 @@ fn expansions(outcome: &FragmentOutcome, device: &DeviceFragmentation) -> Option
         let (grown, most) =
             (quantity::bytes(fragmented.grown_bytes), quantity::bytes(fragmented.most_free_before));
         let (part, whole) = (quantity::count(fragmented.expansion_count), quantity::count(count));
+        // Where segments expand already, the holes lie between blocks that live on.
+        let remedy = if device.expandable_count > 0 {
+            Text::new(
+                "allocating what lives long first, and sizes that vary less, keep holes together",
+                "先分配长期存活的内存、减少大小变化，可以减少空洞",
+            )
+        } else {
+            Text::new("expandable segments avoid that", "可扩展段可避免")
+        };
         Finding::on_device(
             device.device_index,
             "fragment/expansions",
             Severity::Warning,
             Text::new(
                 format!(
-                    "{part} of {whole} expansions ({grown}) came while enough was free in smaller blocks, up to {most}: \
-                     expandable segments avoid that"
+                    "{part} of {whole} expansions ({grown}) came while enough was free in smaller blocks, up to {most}: {}",
+                    remedy.get(Lang::En)
                 ),
                 format!(
-                    "{whole} 次扩容中有 {part} 次（共 {grown}）发生时空闲总量足够（最多 {most}），只是没有足够大的单块：可扩展段可避免"
+                    "{whole} 次扩容中有 {part} 次（共 {grown}）发生时空闲总量足够（最多 {most}），只是没有足够大的单块：{}",
+                    remedy.get(Lang::Zh)
                 ),
             ),
             vec![
