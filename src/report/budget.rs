@@ -7,7 +7,7 @@ use super::Section;
 use super::downsample;
 
 /// Devices that have charts of their own, at most.
-pub(super) const DEVICES: usize = 8;
+pub(super) const DEVICES: usize = 6;
 /// Tables of a section, at most: with an out-of-memory event on each of many devices there would be hundreds.
 pub(super) const TABLES: usize = 32;
 /// Levels of all timelines of a page, and fewest of one.

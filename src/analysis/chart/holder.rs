@@ -7,7 +7,7 @@ use super::stacks::StackWords;
 pub struct DeviceBar {
     /// Device number in the snapshot.
     pub device_index: i64,
-    /// Bytes, in the order of [`Counter::ALL`].
+    /// Bytes, in the order of [`Counter::ALL`](super::Counter::ALL).
     pub bytes: [i64; 3],
     /// (reserved - allocated) / reserved; none where nothing is reserved.
     pub fragmentation_ratio: Option<f64>,
