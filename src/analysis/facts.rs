@@ -198,9 +198,13 @@ impl ImportNote {
         Text::new(&self.doc, meaning(&self.name).unwrap_or(&self.doc))
     }
 
-    /// Whether it says that the file was damaged, and read up to there.
-    pub(super) fn is_salvage(&self) -> bool {
-        self.name == "salvaged_to_byte"
+    /// The byte from which on the file is damaged and was not read; `None` for a whole one.
+    ///
+    /// # Errors
+    /// The table cannot be read.
+    pub(super) fn damaged_from(engine: &Engine) -> Result<Option<i64>> {
+        let notes = Self::read(engine)?;
+        Ok(notes.into_iter().find(|note| note.name == "salvaged_to_byte").map(|note| note.value))
     }
 
     /// Whether rows are missing or wrong because of it.

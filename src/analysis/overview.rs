@@ -81,7 +81,7 @@ impl Analysis for Overview {
         // Pinned host memory is a domain of its own: it stands beside the devices, never among them.
         let (host, devices) = devices.into_iter().partition(|device| device.device_index < 0);
         let outside = scope.rows(engine)?;
-        let read_to = ImportNote::read(engine)?.iter().find(|note| note.is_salvage()).map(|note| note.value);
+        let read_to = ImportNote::damaged_from(engine)?;
         Ok(Box::new(OverviewOutcome { devices, host, outside, read_to, thresholds: thresholds.clone() }))
     }
 }

@@ -240,8 +240,7 @@ fn usage(what: &str, reason: &str) -> Error {
 }
 
 fn counted(count: u64, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", quantity::count(i64::try_from(count).unwrap_or(i64::MAX)))
+    quantity::counted(i64::try_from(count).unwrap_or(i64::MAX), noun, &format!("{noun}s"))
 }
 
 /// Bytes of a file, or of the files in a folder. Where another run replaces the result meanwhile, its bytes count.

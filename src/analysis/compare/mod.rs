@@ -19,11 +19,10 @@ use super::thresholds::Thresholds;
 use super::{Analysis, Scope};
 use crate::engine::{BASE, Engine, row};
 use crate::error::Result;
-
 use crate::quantity;
+
 pub use overlay::CourseRow;
 use overlay::overlay;
-
 use settings::{Difference, differences};
 
 row! {

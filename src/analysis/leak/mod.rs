@@ -132,8 +132,7 @@ impl Analysis for Leak {
             let index = device.device_index;
             let stacks: Vec<StackGrowth> = stacks.extract_if(.., |row| row.device_index == index).collect();
             let steps = steps.extract_if(.., |row| row.device_index == index).next();
-            let mut leak = DeviceLeak::judged(index, stacks, steps, thresholds);
-            leak.allocated = device.allocated;
+            let mut leak = DeviceLeak::judged(&device, stacks, steps, thresholds);
             leak.segments = segments.extract_if(.., |row| row.device_index == index).next();
             all.push(leak);
         }
@@ -191,7 +190,7 @@ struct DeviceLeak {
 
 impl DeviceLeak {
     fn judged(
-        device_index: i64,
+        device: &DeviceFragmentation,
         mut stacks: Vec<StackGrowth>,
         steps: Option<StepOverview>,
         thresholds: &Thresholds,
@@ -209,10 +208,10 @@ impl DeviceLeak {
         stacks.sort_by_key(|row| std::cmp::Reverse(row.early_size));
         let long_lived = stacks.into_iter().take(LONG_LIVED).map(Named::of).collect();
         Self {
-            device_index,
+            device_index: device.device_index,
             steps,
             segments: None,
-            allocated: 0,
+            allocated: device.allocated,
             live_size,
             live_count,
             early_size,

@@ -225,7 +225,7 @@ impl Setup {
             is_oom_dump: name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == "oom"),
             event_count: recordings.iter().map(|recording| recording.event_count).sum(),
             is_cut: recordings.iter().any(|recording| recording.left_out_count > 0)
-                || ImportNote::read(engine)?.iter().any(ImportNote::is_salvage),
+                || ImportNote::damaged_from(engine)?.is_some(),
             devices,
             outside: scope.rows(engine)?,
         })
