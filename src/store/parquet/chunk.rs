@@ -155,9 +155,10 @@ impl Chunk {
     }
 }
 
-/// Appends places in a dictionary of `len` values, with the bits of each before them.
+/// Appends places in a dictionary of `len` values, with the bits of each before them. They are whole bytes, because a
+/// training step that repeats is a sequence of places that repeats, and the codec sees it only from byte to byte.
 fn places(places: &[u32], len: u32, page: &mut Vec<u8>) {
-    let width = bits::width(u64::from(len.saturating_sub(1))).max(1);
+    let width = bits::width(u64::from(len.saturating_sub(1))).max(1).next_multiple_of(u8::BITS);
     page.push(u8::try_from(width).unwrap_or(u8::MAX));
     runs::numbers(places, width, page);
 }

@@ -20,8 +20,9 @@ use super::chunk::{Chunk, Codec, Values};
 use super::encoding::{self, Storage};
 use crate::schema::Table;
 
-/// Rows of a page at most: what a query that looks for one row has to decode.
-const PAGE_ROWS: usize = 16 * 1024;
+/// Rows of a page at most. The codec finds what repeats within a page, so that it should hold a training step or more; a
+/// query that looks for one row has to decode all of it.
+const PAGE_ROWS: usize = 64 * 1024;
 
 /// Bytes of a dictionary that end a row group before its time, so that a reader need not hold more.
 const DICTIONARY_BYTES: usize = 16 << 20;
@@ -213,7 +214,7 @@ mod tests {
             "size" => integers(|row| (row % 3 != 0).then_some(row % 5000)),
             "stack_id" => integers(|row| (row > 100).then_some(row % 700)),
             // NULL in one page and not in the next.
-            "time_us" => integers(|row| (row / 20_000 % 2 == 0).then_some(row * row)),
+            "time_us" => integers(|row| (row / 70_000 % 2 == 0).then_some(row * row)),
             "stream" => integers(|row| Some(if row == 5 { i64::MIN } else { i64::MAX })),
             "action" => words(|row| usize::try_from(row % 3).ok()),
             "compile_context" => words(|row| (row % 2 == 0).then_some(1)),
@@ -289,7 +290,7 @@ mod tests {
         assert_eq!(statistics.max_bytes_opt().map(<[u8]>::to_vec), bytes(rows - 1));
         let offsets = &metadata.offset_index().unwrap()[0][place("trace_index")];
         let firsts: Vec<i64> = offsets.page_locations().iter().map(|page| page.first_row_index).collect();
-        assert_eq!(firsts, [0, 16_384, 32_768]);
+        assert_eq!(firsts, [0, 65_536, 131_072]);
         let index = &metadata.column_index().unwrap()[0][place("trace_index")];
         assert!(index.is_sorted());
         assert_eq!(index.null_counts(), Some(&vec![0; 3]));

@@ -1,6 +1,6 @@
 //! How each column is stored in Parquet, decided here alone.
 //!
-//! The encodings are what keeps a trace event at five to six bytes; the codec hardly matters.
+//! The encodings make a trace event small, and let the codec see what repeats from step to step.
 
 use parquet::arrow::encode_arrow_schema;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -20,8 +20,8 @@ pub(super) const ROW_GROUP_ROWS: usize = 1 << 20;
 /// Rows of `call_stacks` between two looks at how large a page has become.
 const STACK_ROWS: usize = 64;
 
-/// Level of zstd: the encodings leave it little to find.
-pub(super) const ZSTD_LEVEL: i32 = 1;
+/// Level of zstd: a higher one takes longer and finds no more.
+pub(super) const ZSTD_LEVEL: i32 = 3;
 
 /// That level as the library has it.
 pub(super) fn zstd_level() -> Result<ZstdLevel, ParquetError> {
