@@ -14,7 +14,7 @@ use super::tree::IndexTree;
 use super::values::Values;
 use crate::error::{Error, Result};
 use crate::schema::Table;
-use crate::store::encoding;
+use crate::store::parquet::sorted_by;
 
 /// An index in the making.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl Index {
     pub(super) fn new(table: &Table, name: &'static str, columns: &'static str, page_size: usize) -> Self {
         let columns = KeyColumn::of(table, columns).unwrap_or_default();
         let is_ordered =
-            columns.iter().map(|column| column.name).eq(encoding::sorted_by(table).iter().copied())
+            columns.iter().map(|column| column.name).eq(sorted_by(table).iter().copied())
                 && columns.iter().all(|column| column.kind == Kind::Integer);
         let entries = match columns.as_slice() {
             [] => Entries::Left,
