@@ -44,18 +44,9 @@ impl Outcome for All {
         Value::Object(results)
     }
 
-    /// Two analyses may judge the same thing: then the later one, which looked closer, is heard.
     fn findings(&self) -> Vec<Finding> {
-        let mut findings: Vec<Finding> = Vec::new();
-        for (_, outcome) in &self.outcomes {
-            let own = outcome.findings();
-            findings.retain(|earlier| {
-                !own.iter().any(|later| later.rule == earlier.rule && later.subject == earlier.subject)
-            });
-            findings.extend(own);
-        }
-        Finding::sort_worst_first(&mut findings);
-        findings
+        let analyses = self.outcomes.iter().map(|(name, outcome)| (*name, outcome.findings()));
+        Finding::merge(analyses).into_iter().map(|(_, finding)| finding).collect()
     }
 
     fn figures(&self) -> Vec<Figure> {

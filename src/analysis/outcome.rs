@@ -1,5 +1,7 @@
 //! What an analysis hands on: findings, and figures that any renderer can show without knowing the analysis.
 
+use std::borrow::Borrow;
+
 use serde_json::{Map, Value, json};
 
 use super::chart::ChartFigure;
@@ -168,6 +170,26 @@ impl Finding {
     /// Puts the worst first and leaves equals in their order.
     pub fn sort_worst_first(findings: &mut [Self]) {
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
+    }
+
+    /// What several analyses found, worst first, each with the name of its analysis. Two may judge the same thing: then the
+    /// later one, which looked closer, is heard.
+    pub fn merge<M, F: Borrow<Self>>(analyses: impl IntoIterator<Item = (M, Vec<F>)>) -> Vec<(M, F)>
+    where
+        M: Copy,
+    {
+        let mut all: Vec<(M, F)> = Vec::new();
+        for (name, own) in analyses {
+            all.retain(|(_, earlier)| {
+                let earlier: &Self = earlier.borrow();
+                let judges_same =
+                    |later: &Self| later.rule == earlier.rule && later.subject == earlier.subject;
+                !own.iter().any(|later| judges_same(later.borrow()))
+            });
+            all.extend(own.into_iter().map(|finding| (name, finding)));
+        }
+        all.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.borrow().severity));
+        all
     }
 
     /// The finding as contract section 4 shapes it.

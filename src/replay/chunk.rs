@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use arrow::buffer::{Buffer, ScalarBuffer};
+use arrow::buffer::ScalarBuffer;
 
-use super::columns::NO_TIME;
 use super::event::{ACTIONS, Action, Event};
+use super::narrow::{self, Narrow};
 
 /// What the spooled buffers of a run of events do not say.
 #[derive(Debug, Clone, Copy)]
@@ -18,12 +18,12 @@ pub(super) struct Chunk {
 /// Events by column.
 #[derive(Debug)]
 pub(super) struct Columns {
-    pub(super) actions: Buffer,
+    pub(super) actions: Vec<u8>,
     pub(super) places: ScalarBuffer<u32>,
     pub(super) addr: ScalarBuffer<i64>,
     pub(super) size: ScalarBuffer<i64>,
     pub(super) stack: ScalarBuffer<i64>,
-    /// [`NO_TIME`] where there is none.
+    /// [`NO_TIME`](super::columns::NO_TIME) where there is none.
     pub(super) time: ScalarBuffer<i64>,
     /// Whether any event has a time.
     pub(super) timed: bool,
@@ -32,36 +32,34 @@ pub(super) struct Columns {
 
 impl Columns {
     /// What is spooled.
-    pub(super) fn into_parts(self) -> (Chunk, Vec<Buffer>) {
+    pub(super) fn into_parts(self) -> (Chunk, Vec<Narrow>) {
         let (first, last) = (self.index.first().copied(), self.index.last().copied());
         let span = first.zip(last).and_then(|(first, last)| usize::try_from(last.wrapping_sub(first)).ok());
         let is_dense = span.is_some_and(|span| span + 1 == self.index.len());
         let chunk = Chunk { first_index: first.filter(|_| is_dense), timed: self.timed };
         let mut parts = vec![
-            self.actions,
-            self.places.into_inner(),
-            self.addr.into_inner(),
-            self.size.into_inner(),
-            self.stack.into_inner(),
+            Narrow::of(self.actions.iter().map(|action| i64::from(*action))),
+            Narrow::of(self.places.iter().map(|place| i64::from(*place))),
         ];
-        parts.extend(self.timed.then(|| self.time.into_inner()));
-        parts.extend((!is_dense).then(|| self.index.into_inner()));
+        let integers = [&self.addr, &self.size, &self.stack, &self.time];
+        parts.extend(integers.map(|column| Narrow::of(column.iter().copied())));
+        parts.extend((!is_dense).then(|| Narrow::of(self.index.iter().copied())));
         (chunk, parts)
     }
 
     /// What was spooled.
-    pub(super) fn from_parts(chunk: Chunk, parts: Vec<Buffer>) -> Self {
-        let mut parts = parts.into_iter();
-        let mut next = || parts.next().unwrap_or_default();
-        let (actions, places) = (next(), ScalarBuffer::from(next()));
-        let (addr, size, stack) = (next().into(), next().into(), next().into());
-        let timed = chunk.timed;
-        let time = if timed { next().into() } else { vec![NO_TIME; actions.len()].into() };
+    pub(super) fn from_parts(chunk: Chunk, parts: &[Narrow]) -> Self {
+        let mut parts = parts.iter();
+        let actions = parts.next().map_or_else(Vec::new, |part| part.values(narrow::low));
+        let places = parts.next().map_or_else(Vec::new, |part| part.values(narrow::low));
+        let mut next = || parts.next().map_or_else(|| Vec::new().into(), Narrow::integers);
+        let (addr, size, stack, time) = (next(), next(), next(), next());
         let index = match chunk.first_index {
             Some(first) => (first..).take(actions.len()).collect(),
-            None => next().into(),
+            None => next(),
         };
-        Self { actions, places, addr, size, stack, time, timed, index }
+        let places = places.into();
+        Self { actions, places, addr, size, stack, time, timed: chunk.timed, index }
     }
 
     /// Events in it.

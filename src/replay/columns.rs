@@ -47,6 +47,16 @@ pub(super) fn times(array: &Int64Array) -> (ScalarBuffer<i64>, bool) {
     }
 }
 
+/// What all rows have, if it is the same.
+pub(super) fn only(array: &Int64Array) -> Option<Option<i64>> {
+    if array.null_count() == array.len() {
+        return Some(None);
+    }
+    let first = array.values().first().copied();
+    let is_only = array.null_count() == 0 && array.values().iter().all(|value| Some(*value) == first);
+    is_only.then_some(first)
+}
+
 /// Numbers with 0 where there is none.
 pub(super) fn zeros(array: &Int64Array) -> ScalarBuffer<i64> {
     match array.null_count() {

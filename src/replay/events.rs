@@ -5,7 +5,6 @@ use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
 use arrow::array::{AsArray as _, Int64Array, RecordBatch};
-use arrow::buffer::Buffer;
 use arrow::datatypes::Int32Type;
 use foldhash::fast::FixedState;
 use hashbrown::HashSet;
@@ -17,7 +16,7 @@ use super::order;
 use super::spool::Spool;
 use crate::error::Result;
 
-/// Bytes of events that stay in memory: about 250,000 of them.
+/// Bytes of events that stay in memory: half a million of them or more.
 const MEMORY: usize = 8 << 20;
 
 /// Microseconds by which clocks of different threads disagree at most. An event that is earlier than the one before by
@@ -55,7 +54,7 @@ impl Seen {
     }
 
     fn look(&mut self, chunk: usize, columns: &Columns) {
-        for action in columns.actions.iter() {
+        for action in &columns.actions {
             if let Some(count) = self.counts.get_mut(usize::from(*action)) {
                 *count += 1;
             }
@@ -120,7 +119,7 @@ impl Batch<'_> {
         let slice = |array: &Int64Array| array.values().slice(at.start, at.len());
         let (time, timed) = columns::times(&self.time.slice(at.start, at.len()));
         Columns {
-            actions: Buffer::from_slice_ref(self.actions.get(at.clone()).unwrap_or_default()),
+            actions: self.actions.get(at.clone()).unwrap_or_default().to_vec(),
             places: self.places.get(at.clone()).unwrap_or_default().to_vec().into(),
             addr: slice(self.addr),
             size: slice(self.size),
@@ -147,12 +146,7 @@ impl Events {
     /// Takes a batch of `traces`.
     pub(super) fn push(&mut self, batch: &RecordBatch) -> Result<()> {
         let integers = |name| columns::integers(batch, name);
-        let pools = integers("pool_id_0")?.iter().zip(integers("pool_id_1")?.iter());
-        let places = integers("stream")?
-            .iter()
-            .zip(pools)
-            .map(|(stream, (first, second))| self.places.number(Place { stream, pool: first.zip(second) }))
-            .collect();
+        let places = self.places(integers("stream")?, integers("pool_id_0")?, integers("pool_id_1")?);
         let columns = Batch {
             index: integers("trace_index")?,
             actions: self.actions(batch)?,
@@ -174,6 +168,20 @@ impl Events {
             self.spool.push(parts)?;
         }
         Ok(())
+    }
+
+    /// Places by number. Nearly always all events are in one pool, and often on one stream.
+    fn places(&mut self, stream: &Int64Array, first: &Int64Array, second: &Int64Array) -> Vec<u32> {
+        let pool = columns::only(first).zip(columns::only(second)).map(|(first, second)| first.zip(second));
+        let mut number = |stream, pool| self.places.number(Place { stream, pool });
+        match (columns::only(stream), pool) {
+            (Some(only), Some(pool)) => vec![number(only, pool); stream.len()],
+            (None, Some(pool)) => stream.iter().map(|stream| number(stream, pool)).collect(),
+            _ => {
+                let pools = first.iter().zip(second).map(|(first, second)| first.zip(second));
+                stream.iter().zip(pools).map(|(stream, pool)| number(stream, pool)).collect()
+            }
+        }
     }
 
     /// Actions by number. An entry that describes a workspace block is no event.
@@ -212,7 +220,7 @@ impl Events {
     /// A chunk as it was spooled.
     pub(super) fn chunk(&self, number: usize) -> Result<Option<Columns>> {
         let Some(chunk) = self.chunks.get(number) else { return Ok(None) };
-        Ok(Some(Columns::from_parts(*chunk, self.spool.get(number)?)))
+        Ok(Some(Columns::from_parts(*chunk, &self.spool.get(number)?)))
     }
 
     /// Hands the events of a device to `take`, the last one first, until it has had enough.

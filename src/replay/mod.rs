@@ -11,6 +11,7 @@ mod ends;
 mod event;
 mod events;
 mod line;
+mod narrow;
 mod notes;
 mod open;
 mod order;

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use arrow::buffer::{Buffer, ScalarBuffer};
+use arrow::buffer::ScalarBuffer;
 
 use super::columns::NO_TIME;
 use super::event::Places;
+use super::narrow::{self, Narrow};
 use super::row::{Fate, NO_INDEX, Origin, PROOFS, Proof, Reading, Row};
 use super::spool::Spool;
 use crate::error::{Error, Result};
@@ -52,18 +53,14 @@ impl Columns {
         self.kinds.push(kind(row));
     }
 
-    fn take(&mut self) -> Vec<Buffer> {
-        let mut parts = vec![Buffer::from_slice_ref(&self.kinds), Buffer::from_slice_ref(&self.places)];
+    fn take(&mut self) -> Vec<Narrow> {
+        let kinds = Narrow::of(self.kinds.iter().map(|kind| i64::from(*kind)));
+        let places = Narrow::of(self.places.iter().map(|place| i64::from(*place)));
+        let integers = self.integers.each_ref().map(|column| Narrow::of(column.iter().copied()));
         self.kinds.clear();
         self.places.clear();
-        for column in &mut self.integers {
-            // Times where there is no clock, stacks that were not recorded: one value stands for all.
-            let is_steady = column.iter().zip(column.iter().skip(1)).all(|(one, next)| one == next);
-            let stored = if is_steady { column.get(..1).unwrap_or_default() } else { column.as_slice() };
-            parts.push(Buffer::from_slice_ref(stored));
-            column.clear();
-        }
-        parts
+        self.integers.iter_mut().for_each(Vec::clear);
+        [kinds, places].into_iter().chain(integers).collect()
     }
 }
 
@@ -120,7 +117,7 @@ impl Rows {
         let chunks: Vec<_> = starts.zip(&self.devices).collect();
         for (start, (device_id, reading, end)) in chunks.into_iter().rev() {
             for number in (start..*end).rev() {
-                for row in Chunk::read(self.spool.get(number)?).rows().rev() {
+                for row in Chunk::read(&self.spool.get(number)?).rows().rev() {
                     output.push(*device_id, places, &reading.apply(row), reading.is_proven(row.proof))?;
                 }
             }
@@ -131,25 +128,19 @@ impl Rows {
 
 /// A chunk of rows, by column.
 struct Chunk {
-    kinds: Buffer,
-    places: ScalarBuffer<u32>,
+    kinds: Vec<u8>,
+    places: Vec<u32>,
     integers: [ScalarBuffer<i64>; INTEGERS],
 }
 
 impl Chunk {
     /// What was spooled.
-    fn read(parts: Vec<Buffer>) -> Self {
-        let mut parts = parts.into_iter();
-        let mut next = || parts.next().unwrap_or_default();
-        let (kinds, places) = (next(), next().into());
-        let length = kinds.len();
-        let integers = std::array::from_fn(|_| {
-            let column = ScalarBuffer::<i64>::from(next());
-            match column.as_ref() {
-                [value] => vec![*value; length].into(),
-                _ => column,
-            }
-        });
+    fn read(parts: &[Narrow]) -> Self {
+        let mut parts = parts.iter();
+        let kinds = parts.next().map_or_else(Vec::new, |part| part.values(narrow::low));
+        let places = parts.next().map_or_else(Vec::new, |part| part.values(narrow::low));
+        let integers =
+            std::array::from_fn(|_| parts.next().map_or_else(|| Vec::new().into(), Narrow::integers));
         Self { kinds, places, integers }
     }
 

@@ -1,6 +1,6 @@
 //! Columns on their way to a second reading: in memory while they are few, in a file without a name once they are not.
 //!
-//! What is spooled is the buffers themselves; writing and reading them back costs a copy and nothing else.
+//! What is spooled is the bytes of the columns; writing and reading them back costs a copy and nothing else.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 use arrow::buffer::{Buffer, MutableBuffer};
 
+use super::narrow::{Form, Narrow};
 use crate::error::{Error, Result};
 
-/// Chunks of buffers, read in any order.
+/// Chunks of columns, read in any order.
 #[derive(Debug)]
 pub(super) struct Spool {
     dir: PathBuf,
@@ -24,8 +25,8 @@ pub(super) struct Spool {
 
 #[derive(Debug)]
 enum Chunk {
-    Memory(Vec<Buffer>),
-    Disk { offset: u64, lengths: Vec<usize> },
+    Memory(Vec<Narrow>),
+    Disk { offset: u64, forms: Vec<Form> },
 }
 
 impl Spool {
@@ -35,9 +36,9 @@ impl Spool {
     }
 
     /// Adds a chunk.
-    pub(super) fn push(&mut self, parts: Vec<Buffer>) -> Result<()> {
-        self.held = self.held.saturating_add(parts.iter().map(Buffer::len).sum());
-        self.chunks.push(Chunk::Memory(parts));
+    pub(super) fn push(&mut self, columns: Vec<Narrow>) -> Result<()> {
+        self.held = self.held.saturating_add(columns.iter().map(|column| column.form().bytes()).sum());
+        self.chunks.push(Chunk::Memory(columns));
         if self.held <= self.limit {
             return Ok(());
         }
@@ -52,17 +53,17 @@ impl Spool {
     fn spill(&mut self, index: usize) -> Result<()> {
         let failed = || Error::io(&self.dir, "cannot write a temporary file in it");
         let Some(chunk) = self.chunks.get_mut(index) else { return Ok(()) };
-        let Chunk::Memory(parts) = chunk else { return Ok(()) };
+        let Chunk::Memory(columns) = chunk else { return Ok(()) };
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert((tempfile::tempfile_in(&self.dir).map_err(failed())?, 0)),
         };
         let offset = file.1;
-        for part in parts.iter() {
-            file.0.write_all_at(part, file.1).map_err(failed())?;
-            file.1 = file.1.saturating_add(u64::try_from(part.len()).unwrap_or(u64::MAX));
+        for column in columns.iter() {
+            file.0.write_all_at(column.buffer(), file.1).map_err(failed())?;
+            file.1 = file.1.saturating_add(u64::try_from(column.form().bytes()).unwrap_or(u64::MAX));
         }
-        *chunk = Chunk::Disk { offset, lengths: parts.iter().map(Buffer::len).collect() };
+        *chunk = Chunk::Disk { offset, forms: columns.iter().map(Narrow::form).collect() };
         Ok(())
     }
 
@@ -71,20 +72,20 @@ impl Spool {
         self.chunks.len()
     }
 
-    /// The buffers of a chunk; none for a chunk that was never pushed.
-    pub(super) fn get(&self, index: usize) -> Result<Vec<Buffer>> {
+    /// The columns of a chunk; none for a chunk that was never pushed.
+    pub(super) fn get(&self, index: usize) -> Result<Vec<Narrow>> {
         match (self.chunks.get(index), &self.file) {
-            (Some(Chunk::Memory(parts)), _) => Ok(parts.clone()),
-            (Some(Chunk::Disk { offset, lengths }), Some((file, _))) => {
+            (Some(Chunk::Memory(columns)), _) => Ok(columns.clone()),
+            (Some(Chunk::Disk { offset, forms }), Some((file, _))) => {
                 let mut at = *offset;
-                lengths
+                forms
                     .iter()
-                    .map(|length| {
-                        let mut buffer = MutableBuffer::from_len_zeroed(*length);
+                    .map(|form| {
+                        let mut buffer = MutableBuffer::from_len_zeroed(form.bytes());
                         file.read_exact_at(buffer.as_slice_mut(), at)
                             .map_err(Error::io(&self.dir, "cannot read a temporary file in it"))?;
-                        at = at.saturating_add(u64::try_from(*length).unwrap_or(u64::MAX));
-                        Ok(Buffer::from(buffer))
+                        at = at.saturating_add(u64::try_from(form.bytes()).unwrap_or(u64::MAX));
+                        Ok(Narrow::read(*form, Buffer::from(buffer)))
                     })
                     .collect()
             }
@@ -102,18 +103,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         for limit in [0, 24, 1 << 20] {
             let mut spool = Spool::new(dir.path(), limit);
-            let chunk =
-                |first: i64| vec![Buffer::from_vec(vec![first, first + 1]), Buffer::from_vec(vec![7_u8])];
+            let values = |first: i64| [vec![first, first + (1 << 50)], vec![7, 7, 7], vec![]];
+            let chunk = |first| values(first).map(|column| Narrow::of(column.into_iter())).to_vec();
             for first in 0..5 {
                 spool.push(chunk(first)).unwrap();
             }
             assert_eq!(spool.len(), 5);
             for first in [4, 0, 2, 1, 3] {
-                assert_eq!(
-                    spool.get(usize::try_from(first).unwrap()).unwrap(),
-                    chunk(first),
-                    "limit {limit}"
-                );
+                let columns = spool.get(usize::try_from(first).unwrap()).unwrap();
+                let read: Vec<_> = columns.iter().map(|column| column.integers().to_vec()).collect();
+                assert_eq!(read, values(first), "limit {limit}");
             }
             assert!(spool.get(5).unwrap().is_empty());
             assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0, "the file has no name");

@@ -98,15 +98,7 @@ fn navigation(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings) {
 
 /// All findings of all sections once with the section they are from, worst first.
 pub(super) fn findings<'a>(report: &'a Report<'_>) -> Vec<(&'static str, &'a Finding)> {
-    let mut all: Vec<(&'static str, &Finding)> = Vec::new();
-    for part in report.sections {
-        all.retain(|(_, earlier)| {
-            !part.findings.iter().any(|later| later.rule == earlier.rule && later.subject == earlier.subject)
-        });
-        all.extend(part.findings.iter().map(|finding| (part.mode, finding)));
-    }
-    all.sort_by_key(|(_, finding)| std::cmp::Reverse(finding.severity));
-    all
+    Finding::merge(report.sections.iter().map(|part| (part.mode, part.findings.iter().collect())))
 }
 
 /// The device with the worst finding, which the page shows first.

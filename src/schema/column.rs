@@ -12,6 +12,8 @@ use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Int32Type};
 use hashbrown::HashMap;
 
+use super::collect::Collect;
+
 /// An interned string, as the importer numbers it. The number means nothing outside one import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Symbol(pub u32);
@@ -66,7 +68,7 @@ pub trait ColumnValue: Sized {
 }
 
 impl ColumnValue for i64 {
-    type Builder = Vec<i64>;
+    type Builder = Collect<i64>;
     const SQLITE: Option<&'static str> = Some("INTEGER");
     const NULLABLE: bool = false;
 
@@ -76,69 +78,20 @@ impl ColumnValue for i64 {
 
     #[inline]
     fn push(builder: &mut Self::Builder, value: Self) {
-        builder.push(value);
+        builder.push(Some(value));
     }
 
     fn finish(builder: &mut Self::Builder, _names: &dyn Names) -> ArrayRef {
-        Arc::new(Int64Array::from(take(builder)))
+        integers(builder)
     }
 }
 
-/// Values and, from the first NULL on, a validity vector. NULLs before the first value are only counted: many columns
-/// have nothing else.
-#[derive(Debug, Default)]
-pub struct Nullable<T> {
-    nulls: usize,
-    values: Vec<T>,
-    valid: Vec<bool>,
-}
-
-/// Moves a batch's values out and makes room for as many again, so that the next batch need not grow step by step.
-fn take<T>(values: &mut Vec<T>) -> Vec<T> {
-    let room = Vec::with_capacity(values.len());
-    std::mem::replace(values, room)
-}
-
-impl<T: Default + Clone> Nullable<T> {
-    #[inline]
-    fn push(&mut self, value: Option<T>) {
-        match value {
-            Some(value) if self.nulls == 0 && self.valid.is_empty() => self.values.push(value),
-            None if self.values.is_empty() => self.nulls += 1,
-            value => self.push_mixed(value),
-        }
-    }
-
-    /// Appends a value where there are NULLs, or a NULL where there are values.
-    fn push_mixed(&mut self, value: Option<T>) {
-        if self.valid.is_empty() {
-            self.fill();
-        }
-        self.valid.push(value.is_some());
-        self.values.push(value.unwrap_or_default());
-    }
-
-    /// Writes out what was only counted: so many NULLs, or no NULL among the values.
-    #[cold]
-    fn fill(&mut self) {
-        self.valid.resize(self.nulls, false);
-        self.valid.resize(self.nulls + self.values.len(), true);
-        self.values.resize(self.valid.len(), T::default());
-        self.nulls = 0;
-    }
-
-    fn take(&mut self) -> (Vec<T>, Option<NullBuffer>) {
-        if self.nulls > 0 {
-            let count = std::mem::take(&mut self.nulls);
-            return (vec![T::default(); count], Some(NullBuffer::new_null(count)));
-        }
-        let nulls = (!self.valid.is_empty()).then(|| NullBuffer::from(take(&mut self.valid)));
-        (take(&mut self.values), nulls)
-    }
+fn integers(builder: &mut Collect<i64>) -> ArrayRef {
+    builder.finish(|values, nulls| Arc::new(Int64Array::new(values.into(), nulls)))
 }
 
 impl ColumnValue for Option<i64> {
-    type Builder = Nullable<i64>;
+    type Builder = Collect<i64>;
     const SQLITE: Option<&'static str> = Some("INTEGER");
     const NULLABLE: bool = true;
 
@@ -152,13 +105,12 @@ impl ColumnValue for Option<i64> {
     }
 
     fn finish(builder: &mut Self::Builder, _names: &dyn Names) -> ArrayRef {
-        let (values, nulls) = builder.take();
-        Arc::new(Int64Array::new(values.into(), nulls))
+        integers(builder)
     }
 }
 
 impl ColumnValue for Option<f64> {
-    type Builder = Nullable<f64>;
+    type Builder = Collect<f64>;
     const SQLITE: Option<&'static str> = Some("REAL");
     const NULLABLE: bool = true;
 
@@ -171,8 +123,7 @@ impl ColumnValue for Option<f64> {
     }
 
     fn finish(builder: &mut Self::Builder, _names: &dyn Names) -> ArrayRef {
-        let (values, nulls) = builder.take();
-        Arc::new(Float64Array::new(values.into(), nulls))
+        builder.finish(|values, nulls| Arc::new(Float64Array::new(values.into(), nulls)))
     }
 }
 
@@ -213,7 +164,7 @@ impl ColumnValue for Option<String> {
 }
 
 /// Interned strings of one batch: each string is stored once, rows hold a number.
-fn dictionary((keys, nulls): (Vec<u32>, Option<NullBuffer>), names: &dyn Names) -> ArrayRef {
+fn dictionary(keys: Vec<u32>, nulls: Option<NullBuffer>, names: &dyn Names) -> ArrayRef {
     let mut local: HashMap<u32, i32, foldhash::fast::FixedState> = HashMap::default();
     let mut values: Vec<&str> = Vec::new();
     // Most rows repeat the string of one of the rows before.
@@ -250,7 +201,7 @@ fn symbol_batch_type() -> DataType {
 }
 
 impl ColumnValue for Symbol {
-    type Builder = Vec<u32>;
+    type Builder = Collect<u32>;
     const SQLITE: Option<&'static str> = Some("TEXT");
     const NULLABLE: bool = false;
 
@@ -264,16 +215,16 @@ impl ColumnValue for Symbol {
 
     #[inline]
     fn push(builder: &mut Self::Builder, value: Self) {
-        builder.push(value.0);
+        builder.push(Some(value.0));
     }
 
     fn finish(builder: &mut Self::Builder, names: &dyn Names) -> ArrayRef {
-        dictionary((take(builder), None), names)
+        builder.finish(|keys, nulls| dictionary(keys, nulls, names))
     }
 }
 
 impl ColumnValue for Option<Symbol> {
-    type Builder = Nullable<u32>;
+    type Builder = Collect<u32>;
     const SQLITE: Option<&'static str> = Some("TEXT");
     const NULLABLE: bool = true;
 
@@ -291,7 +242,7 @@ impl ColumnValue for Option<Symbol> {
     }
 
     fn finish(builder: &mut Self::Builder, names: &dyn Names) -> ArrayRef {
-        dictionary(builder.take(), names)
+        builder.finish(|keys, nulls| dictionary(keys, nulls, names))
     }
 }
 
@@ -356,32 +307,5 @@ impl ColumnValue for Vec<FrameRow> {
 
     fn finish(builder: &mut Self::Builder, _names: &dyn Names) -> ArrayRef {
         Arc::new(builder.0.finish())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn nulls_stand_where_they_were_pushed() {
-        let batches: [&[Option<i64>]; 6] = [
-            &[],
-            &[None, None],
-            &[None, Some(1), None],
-            &[Some(1), Some(2)],
-            &[Some(1), None, Some(3)],
-            &[None, None, Some(0), Some(4)],
-        ];
-        // One builder for all: what a batch leaves behind must not show in the next.
-        let mut builder = Nullable::default();
-        for batch in batches {
-            for value in batch {
-                Option::<i64>::push(&mut builder, *value);
-            }
-            let array = Option::<i64>::finish(&mut builder, &NoNames);
-            let array = array.as_any().downcast_ref::<Int64Array>().unwrap();
-            assert_eq!(array.iter().collect::<Vec<_>>(), batch);
-        }
     }
 }

@@ -2,13 +2,15 @@
 //!
 //! Everything else that lists columns (Arrow schemas, SQLite DDL, docs, help) is derived from the `tables!` call below.
 
+mod collect;
 mod column;
 mod ddl;
 mod doc;
 #[macro_use]
 mod table;
 
-pub use column::{ColumnValue, FrameRow, FramesBuilder, Names, NoNames, Nullable, Symbol};
+pub use collect::Collect;
+pub use column::{ColumnValue, FrameRow, FramesBuilder, Names, NoNames, Symbol};
 pub use ddl::{create_index, create_table};
 pub use doc::{table_markdown, table_text};
 pub use table::{Column, Table, VERSION, column_name};

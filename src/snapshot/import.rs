@@ -194,12 +194,14 @@ impl Sink for Import<'_> {
         let Some(mut entries) = self.entries.take() else { return Ok(None) };
         let kind = if device == HOST { HOST_EVENT } else { EVENT };
         let mut ahead = Ahead { consumed: 0, kind, count: 0 };
+        // Without a mark above the list, its next item is all there is before APPEND.
+        let has_more = state.stack().last().is_some_and(|below| !below.value.is_row_list());
         let mut next = Some(window);
         while let Some(rest) = next.and_then(|next| entries.parse(state, &mut self.stacks, next)) {
             self.push_event(state, device, &entries.event)?;
             ahead.consumed = window.len() - rest.len();
             ahead.count += 1;
-            next = rest.strip_prefix(b"}");
+            next = rest.strip_prefix(b"}").filter(|_| has_more);
         }
         self.entries = Some(entries);
         self.events_read_ahead += ahead.count;

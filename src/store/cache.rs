@@ -23,10 +23,8 @@ pub(super) const FILE: &str = "source.json";
 /// Which state of which file a store was made from, and by what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Key {
-    name: String,
-    size: u64,
-    mtime: i64,
-    mtime_nsec: i64,
+    #[serde(flatten)]
+    snapshot: Written,
     schema_version: i64,
     npusnap_version: String,
     /// The files beside it that are read with it.
@@ -62,14 +60,10 @@ impl Key {
     }
 
     fn new(source: &Path, metadata: &Metadata) -> Self {
-        let Written { name, size, mtime, mtime_nsec } = Written::new(source, metadata);
         let beside = snapshot::side_files(source);
         let beside = beside.iter().filter_map(|path| Some(Written::new(path, &fs::metadata(path).ok()?)));
         Self {
-            name,
-            size,
-            mtime,
-            mtime_nsec,
+            snapshot: Written::new(source, metadata),
             schema_version: VERSION,
             npusnap_version: env!("CARGO_PKG_VERSION").to_owned(),
             beside: beside.collect(),
@@ -109,9 +103,9 @@ fn state(dir: &Path, key: &Key) -> State {
     }
     match Key::read(dir) {
         Some(found) if found == *key => State::Fresh,
-        Some(found) if found.name == key.name => State::Free,
+        Some(found) if found.snapshot.name == key.snapshot.name => State::Free,
         // `a.pickle` and `a.pkl` side by side want the same name.
-        Some(found) if !staging::parent(dir).join(&found.name).exists() => State::Free,
+        Some(found) if !staging::parent(dir).join(&found.snapshot.name).exists() => State::Free,
         _ => State::Taken,
     }
 }

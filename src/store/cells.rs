@@ -7,12 +7,12 @@ use arrow::datatypes::{DataType, Int32Type};
 use rusqlite::types::ValueRef;
 
 use crate::error::Cause;
-use crate::schema::{Column, ColumnValue, FrameRow, FramesBuilder, NoNames, Nullable};
+use crate::schema::{Collect, Column, ColumnValue, FrameRow, FramesBuilder, NoNames};
 
 /// A column in the making, by what a batch has there.
 pub(super) enum Cells {
-    Integer(Nullable<i64>),
-    Real(Nullable<f64>),
+    Integer(Collect<i64>),
+    Real(Collect<f64>),
     Text(StringBuilder),
     Interned(StringDictionaryBuilder<Int32Type>),
     Frames(Box<FramesBuilder>),
@@ -22,8 +22,8 @@ impl Cells {
     /// No values yet, for a column of that type.
     pub(super) fn of(column: &Column) -> Self {
         match (column.batch_type)() {
-            DataType::Int64 => Self::Integer(Nullable::default()),
-            DataType::Float64 => Self::Real(Nullable::default()),
+            DataType::Int64 => Self::Integer(Collect::default()),
+            DataType::Float64 => Self::Real(Collect::default()),
             DataType::Dictionary(..) => Self::Interned(StringDictionaryBuilder::new()),
             DataType::List(_) => Self::Frames(Box::default()),
             _ => Self::Text(StringBuilder::new()),

@@ -4,7 +4,6 @@
 
 mod cache;
 mod cells;
-mod encoding;
 mod guard;
 mod ingest;
 mod locked;

@@ -15,8 +15,8 @@ use rusqlite::{Connection, OpenFlags, Params};
 use sha2::{Digest as _, Sha256};
 
 use super::cells::Cells;
-use super::encoding;
 use super::parquet::ParquetSink;
+use super::parquet::sorted_by;
 use super::sqlite::APPLICATION_ID;
 use crate::error::{Cause, Error, Result};
 use crate::replay::Replay;
@@ -146,7 +146,7 @@ impl<'a> Database<'a> {
                 name => return Err(self.unfit(table, name, !there.is_empty())),
             });
         }
-        let order = match encoding::sorted_by(table) {
+        let order = match sorted_by(table) {
             [] => "rowid".to_owned(),
             keys => keys.join(", "),
         };

@@ -97,6 +97,22 @@ fn a_list_that_is_stored_twice_is_found_under_both_numbers() {
     assert_eq!((rows.summary.events, rows.ints("traces", "stack_id")), (3, vec![None; 3]));
 }
 
+#[test]
+fn dicts_behind_an_item_without_a_mark_are_no_items_in_either_way() {
+    let entry = |index: u8| [b"}q", [index].as_slice(), b"(", &items(), b"u"].concat();
+    let head = [b"\x80\x02}(", word("segments").as_slice(), b"]", &word("device_traces"), b"]]"].concat();
+    // One event is an item of the list below it; a second one above it is a dict that nothing takes.
+    let one = [head.as_slice(), &entry(0), b"aau."].concat();
+    assert_eq!(read(&one).unwrap().summary.events, 1);
+    let two = [head.as_slice(), &entry(0), &entry(1), b"0aau."].concat();
+    let salvaged = |plain_loop| {
+        let options = Options { plain_loop, salvage: true, ..Options::default() };
+        read_with(&two, &options).map(|rows| rows.listing()).map_err(|error| error.to_string())
+    };
+    assert_eq!(salvaged(false), salvaged(true));
+    assert_eq!(read(&two).unwrap().summary.events, 1);
+}
+
 /// What an event has under a key; now and then something odd.
 fn value(key: &'static str) -> BoxedStrategy<Option<Py>> {
     let number = prop_oneof![

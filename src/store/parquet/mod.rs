@@ -2,6 +2,15 @@
 //!
 //! All tables have a file, also those without rows, so that a reader need not ask which are there.
 
+mod bits;
+mod chunk;
+mod columns;
+mod delta;
+mod dictionary;
+mod encoding;
+mod facts;
+mod runs;
+
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +22,8 @@ use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 
-use super::encoding;
+use self::columns::ColumnsWriter;
+pub(super) use self::encoding::sorted_by;
 use super::worker::{TableWriter, Worker};
 use crate::error::{Error, Result, UNREADABLE};
 use crate::schema::{TABLES, Table, VERSION};
@@ -64,10 +74,48 @@ impl TableWriter for Files {
     }
 }
 
+/// Who encodes the columns of a table.
+enum Writer {
+    /// The library, which can write anything.
+    Any(Box<ArrowWriter<File>>),
+    Columns(Box<ColumnsWriter>),
+}
+
+impl Writer {
+    fn create(output: File, table: &'static Table) -> Result<Self, ParquetError> {
+        let properties = encoding::properties(table)?;
+        if columns::can_write(table) {
+            return Ok(Self::Columns(Box::new(ColumnsWriter::new(output, table, properties)?)));
+        }
+        // The properties carry a schema that shows interned strings as what they are: text.
+        let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+        Ok(Self::Any(Box::new(ArrowWriter::try_new_with_options(output, table.batch(), options)?)))
+    }
+
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), ParquetError> {
+        match self {
+            Self::Any(writer) => writer.write(batch),
+            Self::Columns(writer) => writer.write(batch),
+        }
+    }
+
+    /// Completes the file, which is not yet on the disk.
+    fn finish(&mut self) -> Result<&File, ParquetError> {
+        match self {
+            Self::Any(writer) => {
+                // Not `into_inner`, which tells of a full disk in words only.
+                writer.finish()?;
+                Ok(writer.inner())
+            }
+            Self::Columns(writer) => writer.finish(),
+        }
+    }
+}
+
 struct TableFile {
     table: &'static Table,
     path: PathBuf,
-    writer: ArrowWriter<File>,
+    writer: Writer,
     last: (i64, i64),
 }
 
@@ -75,11 +123,7 @@ impl TableFile {
     fn create(dir: &Path, table: &'static Table) -> Result<Self> {
         let path = file(dir, table.name);
         let output = File::create(&path).map_err(Error::io(&path, "cannot create"))?;
-        let properties = encoding::properties(table).map_err(failed(&path))?;
-        // The properties carry a schema that shows interned strings as what they are: text.
-        let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
-        let writer =
-            ArrowWriter::try_new_with_options(output, table.batch(), options).map_err(failed(&path))?;
+        let writer = Writer::create(output, table).map_err(failed(&path))?;
         Ok(Self { table, path, writer, last: (i64::MIN, i64::MIN) })
     }
 
@@ -94,7 +138,7 @@ impl TableFile {
     /// Whether the rows go on in the order that the file declares. A query engine relies on it and would be wrong in
     /// silence.
     fn in_order(&mut self, batch: &RecordBatch) -> bool {
-        let keys = encoding::sorted_by(self.table);
+        let keys = sorted_by(self.table);
         let (Some(first), Some(second)) = (keys.first(), keys.last()) else { return true };
         let column = |name: &str| {
             let array = batch.column_by_name(name)?;
@@ -111,9 +155,8 @@ impl TableFile {
     }
 
     fn finish(mut self) -> Result<()> {
-        // Not `into_inner`, which tells of a full disk in words only.
-        self.writer.finish().map_err(failed(&self.path))?;
-        self.writer.inner().sync_all().map_err(Error::io(&self.path, "cannot bring to the disk"))
+        let file = self.writer.finish().map_err(failed(&self.path))?;
+        file.sync_all().map_err(Error::io(&self.path, "cannot bring to the disk"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! How each column is stored in Parquet, decided here alone.
 //!
-//! The encodings are what keeps a trace event at five to six bytes; the codec hardly matters.
+//! The encodings make a trace event small, and let the codec see what repeats from step to step.
 
 use parquet::arrow::encode_arrow_schema;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -15,14 +15,22 @@ use crate::schema::{Column, Table, VERSION};
 pub(super) const VERSION_KEY: &str = "npusnap.schema_version";
 
 /// Rows of a row group: what one core reads at a time, and what the writer holds in memory.
-const ROW_GROUP_ROWS: usize = 1 << 20;
+pub(super) const ROW_GROUP_ROWS: usize = 1 << 20;
 
 /// Rows of `call_stacks` between two looks at how large a page has become.
 const STACK_ROWS: usize = 64;
 
+/// Level of zstd: a higher one takes longer and finds no more.
+pub(super) const ZSTD_LEVEL: i32 = 3;
+
+/// That level as the library has it.
+pub(super) fn zstd_level() -> Result<ZstdLevel, ParquetError> {
+    ZstdLevel::try_new(ZSTD_LEVEL)
+}
+
 /// How the values of a column are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Storage {
+pub(super) enum Storage {
     /// A dictionary, as values repeat: the allocator hands out the same sizes and addresses again and again.
     Dictionary,
     /// Differences to the value before, as the column climbs in small steps.
@@ -31,7 +39,8 @@ enum Storage {
     Plain,
 }
 
-fn storage(table: &Table, column: &Column) -> Storage {
+/// How the values of `column` are stored.
+pub(super) fn storage(table: &Table, column: &Column) -> Storage {
     match (table.name, column.name) {
         // The last line is what is nearly constant: a difference of zero costs no bits, and less time than a look into a
         // dictionary.
@@ -56,7 +65,7 @@ fn storage(table: &Table, column: &Column) -> Storage {
 }
 
 /// Columns the rows of a table are sorted by, ascending; none where the order means nothing.
-pub(super) fn sorted_by(table: &Table) -> &'static [&'static str] {
+pub(in crate::store) fn sorted_by(table: &Table) -> &'static [&'static str] {
     match table.name {
         "traces" => &["device_id", "trace_index"],
         "devices" | "call_stacks" | "segments" | "blocks" | "allocations" => &["id"],
@@ -67,7 +76,7 @@ pub(super) fn sorted_by(table: &Table) -> &'static [&'static str] {
 /// Properties of the Parquet file of `table`, metadata included.
 pub(super) fn properties(table: &Table) -> Result<WriterProperties, ParquetError> {
     let builder = WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?))
+        .set_compression(Compression::ZSTD(zstd_level()?))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_sorting_columns(sorting(table))

@@ -1,0 +1,149 @@
+//! Integers in as few bytes as they need. What is spooled is written and read once more, and most columns are sizes, places
+//! or numbers of rows.
+//!
+//! A value is stored as what it is above the smallest, without the low bits that all of them lack: addresses and many sizes
+//! are multiples of 512. Of a column with one value no bytes are left.
+
+use arrow::buffer::{Buffer, ScalarBuffer};
+use arrow::datatypes::ArrowNativeType;
+
+/// A column of integers.
+#[derive(Debug, Clone)]
+pub(super) struct Narrow {
+    form: Form,
+    buffer: Buffer,
+}
+
+/// How a column is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Form {
+    length: usize,
+    smallest: i64,
+    shift: u32,
+    width: Width,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Width {
+    None,
+    One,
+    Two,
+    Four,
+    Eight,
+}
+
+impl Form {
+    /// Bytes of the column.
+    pub(super) fn bytes(self) -> usize {
+        let width = match self.width {
+            Width::None => 0,
+            Width::One => 1,
+            Width::Two => 2,
+            Width::Four => 4,
+            Width::Eight => 8,
+        };
+        self.length.saturating_mul(width)
+    }
+}
+
+impl Narrow {
+    /// Stores `values`.
+    pub(super) fn of(values: impl Iterator<Item = i64> + Clone) -> Self {
+        let (length, smallest) =
+            values.clone().fold((0, i64::MAX), |(length, smallest), value| (length + 1, smallest.min(value)));
+        let above = values.map(|value| value.wrapping_sub(smallest).cast_unsigned());
+        let set = above.clone().fold(0, |set, value| set | value);
+        let shift = if set == 0 { 0 } else { set.trailing_zeros() };
+        let above = above.map(|value| value >> shift);
+        let (width, buffer) = match u64::BITS - (set >> shift).leading_zeros() {
+            0 => (Width::None, Buffer::from_vec(Vec::<u8>::new())),
+            1..=8 => (Width::One, stored::<u8>(above)),
+            9..=16 => (Width::Two, stored::<u16>(above)),
+            17..=32 => (Width::Four, stored::<u32>(above)),
+            _ => (Width::Eight, stored::<u64>(above)),
+        };
+        Self { form: Form { length, smallest, shift, width }, buffer }
+    }
+
+    /// A column whose bytes have been away.
+    pub(super) fn read(form: Form, buffer: Buffer) -> Self {
+        Self { form, buffer }
+    }
+
+    /// How it is stored.
+    pub(super) fn form(&self) -> Form {
+        self.form
+    }
+
+    /// What is stored.
+    pub(super) fn buffer(&self) -> &Buffer {
+        &self.buffer
+    }
+
+    /// The values, each as `make` makes it.
+    pub(super) fn values<T>(&self, make: impl Fn(i64) -> T) -> Vec<T>
+    where
+        T: Copy,
+    {
+        let Form { length, smallest, shift, width } = self.form;
+        let make = |above: u64| make((above << shift).cast_signed().wrapping_add(smallest));
+        match width {
+            Width::None => vec![make(0); length],
+            Width::One => self.stored::<u8>().iter().map(|value| make(u64::from(*value))).collect(),
+            Width::Two => self.stored::<u16>().iter().map(|value| make(u64::from(*value))).collect(),
+            Width::Four => self.stored::<u32>().iter().map(|value| make(u64::from(*value))).collect(),
+            Width::Eight => self.stored::<u64>().iter().map(|value| make(*value)).collect(),
+        }
+    }
+
+    /// The values as they are.
+    pub(super) fn integers(&self) -> ScalarBuffer<i64> {
+        self.values(|value| value).into()
+    }
+
+    fn stored<T: ArrowNativeType>(&self) -> ScalarBuffer<T> {
+        self.buffer.clone().into()
+    }
+}
+
+/// A value that was of this type before it was stored.
+pub(super) fn low<T: TryFrom<i64> + Default>(value: i64) -> T {
+    T::try_from(value).unwrap_or_default()
+}
+
+/// Values that are known to fit.
+fn stored<T: ArrowNativeType + TryFrom<u64>>(values: impl Iterator<Item = u64>) -> Buffer {
+    Buffer::from_vec(values.map(|value| T::try_from(value).unwrap_or_default()).collect::<Vec<T>>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_back_is_what_went_in_at_every_width() {
+        for (values, bytes) in [
+            (vec![], 0),
+            (vec![-7; 5], 0),
+            (vec![3, 258, 3], 3),
+            (vec![-1, 65_534, 0], 6),
+            (vec![0, 1 << 31, 5], 12),
+            (vec![0, 1 << 40, 5], 24),
+            (vec![i64::MIN, i64::MAX, 0], 24),
+            // 32 bits above the nine that all lack.
+            (vec![0x7f00_0000_0000, 0x7f00_0000_0200, 0x7f80_0000_0000], 12),
+        ] {
+            let narrow = Narrow::of(values.iter().copied());
+            assert_eq!(narrow.buffer().len(), bytes, "{values:?}");
+            assert_eq!(narrow.form().bytes(), bytes, "{values:?}");
+            let read = Narrow::read(narrow.form(), narrow.buffer().clone());
+            assert_eq!(read.integers().to_vec(), values);
+        }
+    }
+
+    #[test]
+    fn values_come_back_as_what_they_are_made_to() {
+        let narrow = Narrow::of([1_u8, 2, 3].iter().map(|value| i64::from(*value)));
+        assert_eq!(narrow.values(low::<u32>), [1, 2, 3]);
+    }
+}
