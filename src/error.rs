@@ -1,7 +1,7 @@
 //! What can go wrong, by what the reader of the message can do about it.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::pickle::PickleError;
 
@@ -125,6 +125,14 @@ pub enum Error {
         /// How many there were.
         total: usize,
     },
+    /// Another error, of which the command knows better what to do next.
+    #[error("{error}")]
+    Advised {
+        /// The error.
+        error: Box<Error>,
+        /// What to do.
+        hint: String,
+    },
     /// Standard output could not be written.
     #[error("cannot write the output")]
     Output {
@@ -146,13 +154,20 @@ impl Error {
         move |source| Self::Store { path, action, source: source.into() }
     }
 
+    /// The same error with something else to do next.
+    #[must_use]
+    pub fn advise(self, hint: String) -> Self {
+        Self::Advised { error: Box::new(self), hint }
+    }
+
     /// The message, its causes and what to do next, as `out` shows them to a person.
     ///
     /// # Errors
     /// `out` takes no more.
     pub fn report(&self, out: &mut dyn io::Write) -> io::Result<()> {
         writeln!(out, "error: {self}")?;
-        let mut cause = std::error::Error::source(self);
+        let plain = if let Self::Advised { error, .. } = self { error } else { self };
+        let mut cause = std::error::Error::source(plain);
         while let Some(source) = cause {
             writeln!(out, "  caused by: {source}")?;
             cause = source.source();
@@ -182,14 +197,31 @@ impl Error {
             }
             Self::Sql { hint, .. } => hint.clone(),
             Self::Unknown { nearest: Some(nearest), .. } => Some(format!("did you mean `{nearest}`?")),
-            Self::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
-                Some("free some space, or choose another folder with `-o DIR`".to_owned())
-            }
-            Self::Io { source, .. } if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {
-                Some("choose a folder that can be written with `-o DIR`".to_owned())
-            }
+            Self::Advised { hint, .. } => Some(hint.clone()),
+            Self::Io { path, source, action } => place_hint(path, source.kind(), action),
             _ => None,
         }
+    }
+}
+
+/// What to do where something cannot be written; reading has no other place.
+fn place_hint(path: &Path, reason: io::ErrorKind, action: &str) -> Option<String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match (reason, folder) {
+        (io::ErrorKind::StorageFull, _) => {
+            Some("free some space, or choose another place with `-o`".to_owned())
+        }
+        (io::ErrorKind::ReadOnlyFilesystem, _) => {
+            Some("choose a folder that can be written with `-o`".to_owned())
+        }
+        (io::ErrorKind::PermissionDenied, _) if action.starts_with("cannot create") => {
+            Some("choose a folder that you may write to".to_owned())
+        }
+        (io::ErrorKind::NotFound, Some(folder)) if action == "cannot create" && !folder.exists() => {
+            let folder = folder.display();
+            Some(format!("there is no folder `{folder}`: make it first, as with `mkdir -p {folder}`"))
+        }
+        _ => None,
     }
 }
 

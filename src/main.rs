@@ -9,6 +9,7 @@ use npusnap::cli::{self, Cli, Outcome};
 const STACK: usize = 1 << 30;
 
 fn main() -> ExitCode {
+    npusnap::store::quiet_panics();
     let command = Cli::from_command_line();
     let worker = std::thread::Builder::new().stack_size(STACK).spawn(move || run(command));
     match worker.map(std::thread::JoinHandle::join) {

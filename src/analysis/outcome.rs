@@ -275,6 +275,12 @@ impl Cell {
         }
     }
 
+    /// A call stack by its id, `-` where there is none.
+    #[must_use]
+    pub fn stack_id(stack_id: Option<i64>) -> Self {
+        Self::stack(Text::same(stack_id.map_or_else(|| "-".to_owned(), |id| id.to_string())), stack_id)
+    }
+
     /// Bytes, or `-` where they are not known.
     pub fn bytes(value: impl Into<Option<i64>>) -> Self {
         Self::Quantity(Quantity::Bytes(value.into()))

@@ -27,6 +27,9 @@ pub(super) struct Args {
     /// Snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or the `.npusnap`
     /// folder or `.db` made of it.
     pub(super) source: PathBuf,
+    /// What stands behind SOURCE, only to say what to do with it.
+    #[arg(hide = true)]
+    others: Vec<PathBuf>,
     /// What to look at.
     #[arg(long, default_value = "overview", value_parser = modes())]
     mode: String,
@@ -197,6 +200,13 @@ impl Args {
     fn check(&self, mode: Mode) -> Result<()> {
         let usage =
             |what: &str, reason: &str| Err(Error::Usage { what: what.to_owned(), reason: reason.to_owned() });
+        if let Some(other) = self.others.first() {
+            let reason = format!(
+                "is one SOURCE too many; to compare two: `--mode compare --ref {}`, else one run for each",
+                other.display()
+            );
+            return usage(&format!("`{}`", other.display()), &reason);
+        }
         if !self.sections.is_empty() && !matches!(self.format(), Format::Html) {
             return usage("--section", "picks parts of a report; write one with `-o report.html`");
         }
@@ -310,8 +320,10 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
         }
         Format::Csv | Format::Arrow | Format::Html => {
             let rows = table(mode, &engine, scope, &findings, lang)?;
-            let rows = redaction.rows(rows);
-            write_rows(format, &rows, &mut sink)
+            match redaction.rows(rows) {
+                Ok(rows) => write_rows(format, &rows, &mut sink),
+                Err(error) => Err(std::io::Error::other(error)),
+            }
         }
     };
     written.map_err(|source| sink.error(source))?;

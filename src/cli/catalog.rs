@@ -101,6 +101,7 @@ fn macro_json(definition: &SqlMacro) -> Value {
         "signature": definition.signature(),
         "summary": definition.summary,
         "doc": definition.doc,
+        "needs_ref": definition.needs_base,
         "params": definition.params.iter().map(|param| json!({
             "name": param.name,
             "type": param.sql_type.as_str(),

@@ -9,7 +9,7 @@ use super::Outcome;
 use crate::engine::{self, Engine};
 use crate::error::{Error, Result};
 use crate::export::{self, Request, Summary};
-use crate::output::Sink;
+use crate::output::{Redaction, Sink};
 use crate::quantity;
 use crate::snapshot::EventRange;
 use crate::store::Cache;
@@ -44,6 +44,9 @@ pub(super) struct Args {
     /// Bytes that stacks are weighed by, for speedscope and folded.
     #[arg(long, value_enum, default_value_t = Weight::Live)]
     weight: Weight,
+    /// Leave out the folders that lead to files, and user names with them, in frames and in what the program said.
+    #[arg(long)]
+    redact: bool,
     /// Neither use nor keep the Parquet made of a snapshot.
     #[arg(long)]
     no_cache: bool,
@@ -94,7 +97,9 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     }
     let cache = if args.no_cache { Cache::Off } else { Cache::Keep };
     let engine = Engine::open(super::open(&args.source, cache, quiet)?, engine::Options::default())?;
-    let request = Request { events: args.events, device: args.device, weight };
+    let redaction = if args.redact { Redaction::learn(&engine, &[&args.source])? } else { Redaction::none() };
+    let request = Request { events: args.events, device: args.device, weight, redaction };
+    request.check(&engine)?;
     let written = export::write(&engine, target, &request, &mut sink);
     let summary = written.map_err(|error| match error {
         Error::Output { source } => sink.error(source),

@@ -158,7 +158,7 @@ impl Args {
 
 impl Job {
     fn run(&self, quiet: bool) -> Result<()> {
-        let source = match Source::find(&self.source)? {
+        let source = match super::source::find(&self.source)? {
             Source::Snapshot(source) => source,
             Source::Folder(_) => {
                 return Err(usage(

@@ -12,15 +12,16 @@ mod query;
 mod report;
 mod shell;
 mod skill;
+mod source;
 mod synth;
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use clap::{Parser, Subcommand};
 
 use crate::error::Result;
-use crate::store::{Cache, Source, Store};
+
+use source::open;
 
 /// How a run ended when it did what it was asked to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,10 +113,4 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Completions(args) => shell::completions(&args),
         Command::Man(args) => shell::man(&args),
     }
-}
-
-/// Opens a source for queries, with a bar while a snapshot has to be ingested first.
-fn open(source: &Path, cache: Cache, quiet: bool) -> Result<Store> {
-    let silent = quiet || !matches!(Source::find(source)?, Source::Snapshot(_));
-    Store::open_with(source, cache, &progress::Bar::new(source, silent))
 }

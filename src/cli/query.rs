@@ -1,7 +1,7 @@
 //! `npusnap sql`: a query of the user's, its rows as they come.
 
-use std::fs;
-use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,13 +10,16 @@ use super::interrupt::Interrupt;
 use super::prompt::Session;
 use crate::engine::{BASE, Batches, Engine, Options, QueryOptions, Value};
 use crate::error::{Error, Result};
-use crate::output::{Format, RowWriter, Sink};
+use crate::output::{Format, Redaction, RowWriter, Sink};
 use crate::quantity;
 use crate::snapshot::STANDARD_INPUT;
 use crate::store::Cache;
 
 /// Rows a terminal gets where `--max-rows` does not say.
 const SCREENFUL: usize = 1000;
+
+/// Bytes of a query that are read; a good many more than are run, so that the error of one too long can say its size.
+const MOST_READ: u64 = 16 << 20;
 
 /// Run SQL on a snapshot.
 ///
@@ -37,6 +40,9 @@ pub(super) struct Args {
     source: PathBuf,
     /// The query; `-` reads it from standard input. Without one, a terminal gets a prompt.
     query: Option<String>,
+    /// What stands behind the query, only to say what to do with it.
+    #[arg(hide = true)]
+    others: Vec<String>,
     /// Read the query from a file.
     #[arg(long, short, value_name = "FILE", conflicts_with = "query")]
     file: Option<PathBuf>,
@@ -61,6 +67,10 @@ pub(super) struct Args {
     /// Memory that sorts and aggregations may hold, such as 512MiB; what is beyond it goes to temporary files.
     #[arg(long, value_name = "BYTES", default_value = "2GiB", value_parser = bytes)]
     memory_limit: usize,
+    /// Leave out the folders that lead to files, and user names with them, in every text of the rows. What the query cuts texts
+    /// apart with is not undone.
+    #[arg(long)]
+    redact: bool,
     /// Neither use nor keep the Parquet made of a snapshot.
     #[arg(long)]
     no_cache: bool,
@@ -68,6 +78,7 @@ pub(super) struct Args {
 
 /// Runs the command.
 pub(super) fn run(args: &Args, quiet: bool, interrupt: &Interrupt) -> Result<Outcome> {
+    args.check()?;
     if args.stdin_uses() > 1 {
         let reason = if args.reads_query_from_stdin() {
             "cannot be both the snapshot and the query; write the query as an argument or in a file"
@@ -90,18 +101,37 @@ pub(super) fn run(args: &Args, quiet: bool, interrupt: &Interrupt) -> Result<Out
     let options =
         QueryOptions { params: args.params.clone(), timeout: args.timeout, interrupt: Some(armed.flag()) };
     let batches = engine.query_with(&sql, &options)?;
+    if !quiet {
+        say_unknown(&engine, &batches, &mut io::stderr().lock())?;
+    }
     let limit = args.limit(format, sink.is_terminal());
-    let more = write(format, batches, limit, &mut sink)?;
+    let redaction = args.redaction(&engine)?;
+    let written = write(format, batches, limit, &redaction, &mut sink)?;
     sink.finish()?;
-    if more > 0 && !quiet {
-        let more = quantity::count(i64::try_from(more).unwrap_or(i64::MAX));
-        let _closed =
-            writeln!(io::stderr().lock(), "{more} more rows; `--max-rows N` sets how many are shown");
+    if let Some(remark) = written.remark(format, "--max-rows N").filter(|_| !quiet) {
+        let _closed = writeln!(io::stderr().lock(), "{remark}");
     }
     Ok(Outcome::Done)
 }
 
 impl Args {
+    /// Whether there is one SOURCE and one query; a second SOURCE stands where the query would.
+    fn check(&self) -> Result<()> {
+        let Some(query) = &self.query else { return Ok(()) };
+        let reason = if Path::new(query).exists() {
+            format!(
+                "is a file and no query; a second snapshot: `--ref {query}`; a file with a query: `-f {query}`"
+            )
+        } else if let Some(other) = self.others.first() {
+            format!(
+                "the query is one argument, in quotes; behind it stands `{other}`; a second snapshot: `--ref SOURCE`"
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Error::Usage { what: format!("`{query}`"), reason })
+    }
+
     /// What is read.
     fn sources(&self) -> Vec<&Path> {
         let paths = [Some(self.source.as_path()), self.reference.as_deref(), self.file.as_deref()];
@@ -130,6 +160,7 @@ impl Args {
         session.timeout = self.timeout;
         session.format = format;
         session.max_rows = self.max_rows;
+        session.redaction = self.redaction(&engine)?;
         let mut title = self.source.display().to_string();
         if let Some(reference) = &self.reference {
             title = format!("{title}, and {} as `{BASE}`", reference.display());
@@ -145,13 +176,10 @@ impl Args {
     fn sql(&self) -> Result<String> {
         match (&self.file, self.query.as_deref()) {
             (Some(file), _) if file != Path::new("-") => {
-                fs::read_to_string(file).map_err(Error::io(file, "cannot read the query"))
+                let opened = File::open(file).map_err(Error::io(file, "cannot read the query"))?;
+                read_query(file, opened)
             }
-            (Some(_), _) | (None, Some("-")) => {
-                let mut sql = String::new();
-                io::stdin().read_to_string(&mut sql).map_err(Error::io("-", "cannot read the query"))?;
-                Ok(sql)
-            }
+            (Some(_), _) | (None, Some("-")) => read_query(Path::new("-"), io::stdin().lock()),
             (None, Some(query)) => Ok(query.to_owned()),
             (None, None) => Err(Error::Usage {
                 what: "no query".to_owned(),
@@ -179,6 +207,10 @@ impl Args {
         Ok(engine)
     }
 
+    fn redaction(&self, engine: &Engine) -> Result<Redaction> {
+        if self.redact { Redaction::learn(engine, &self.sources()) } else { Ok(Redaction::none()) }
+    }
+
     fn limit(&self, format: Format, terminal: bool) -> usize {
         match (self.max_rows, format, terminal) {
             (Some(rows), ..) => rows,
@@ -188,34 +220,81 @@ impl Args {
     }
 }
 
+/// Reads a query to its end; what has none, as `/dev/zero`, is given up where no query goes on.
+fn read_query(path: &Path, from: impl Read) -> Result<String> {
+    let mut bytes = Vec::new();
+    from.take(MOST_READ).read_to_end(&mut bytes).map_err(Error::io(path, "cannot read the query"))?;
+    if u64::try_from(bytes.len()).is_ok_and(|read| read == MOST_READ) {
+        let most = quantity::bytes(i64::try_from(MOST_READ).unwrap_or(i64::MAX));
+        let reason = format!("has {most} and does not end, so it is no query");
+        return Err(Error::Usage { what: format!("`{}`", path.display()), reason });
+    }
+    String::from_utf8(bytes).map_err(|_| Error::Usage {
+        what: format!("`{}`", path.display()),
+        reason: "is no text in UTF-8, so it is no query".to_owned(),
+    })
+}
+
+/// Says which devices a query asks for in vain: all that it gives back would be no rows.
+pub(super) fn say_unknown(engine: &Engine, batches: &Batches<'_>, out: &mut dyn io::Write) -> Result<()> {
+    for (asked, known) in engine.unknown_devices(batches)? {
+        let snapshot = if asked.of_base { "the second snapshot" } else { "the snapshot" };
+        let known = known.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        // Nobody listening is no failure.
+        let _closed = writeln!(out, "note: {snapshot} has no device {}; it has: {known}", asked.device_index);
+    }
+    Ok(())
+}
+
+/// Rows of a result.
+pub(super) struct Written {
+    shown: usize,
+    more: usize,
+}
+
+impl Written {
+    /// What the rows do not show themselves: that there are others, which `option` would show, or that there are none.
+    pub(super) fn remark(&self, format: Format, option: &str) -> Option<String> {
+        if self.more > 0 {
+            let more = quantity::count(i64::try_from(self.more).unwrap_or(i64::MAX));
+            return Some(format!("{more} more rows; `{option}` sets how many are shown"));
+        }
+        (self.shown == 0 && format == Format::Table).then(|| "(0 rows)".to_owned())
+    }
+}
+
 /// Writes at most `limit` rows, then counts the others.
 pub(super) fn write(
     format: Format,
     mut batches: Batches<'_>,
     limit: usize,
+    redaction: &Redaction,
     sink: &mut Sink,
-) -> Result<usize> {
+) -> Result<Written> {
     // A query that fails before its first row has not even a header.
     let first = batches.next().transpose()?;
     let width = sink.terminal_width();
-    let mut writer = match RowWriter::new(format, batches.schema(), width, &mut *sink) {
+    let schema = redaction.schema(batches.schema());
+    let mut writer = match RowWriter::new(format, &schema, width, &mut *sink) {
         Ok(writer) => writer,
         Err(error) => return Err(sink.error(error)),
     };
     let mut room = limit;
-    let mut more = 0;
+    let mut written = Written { shown: 0, more: 0 };
     for batch in first.map(Ok).into_iter().chain(batches) {
         let batch = batch?;
         let shown = batch.num_rows().min(room);
-        if shown > 0
-            && let Err(error) = writer.write(&batch.slice(0, shown))
-        {
-            return Err(sink.error(error));
+        if shown > 0 {
+            let rows = redaction.batch(&batch.slice(0, shown), &schema).map_err(io::Error::other);
+            if let Err(error) = rows.and_then(|rows| writer.write(&rows)) {
+                return Err(sink.error(error));
+            }
         }
         room -= shown;
-        more += batch.num_rows() - shown;
+        written.shown += shown;
+        written.more += batch.num_rows() - shown;
     }
-    writer.finish().map(|_| more).map_err(|error| sink.error(error))
+    writer.finish().map(|_| written).map_err(|error| sink.error(error))
 }
 
 fn name(format: Format) -> String {

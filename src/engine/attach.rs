@@ -23,9 +23,10 @@ use crate::error::{Error, Result};
 use crate::schema::{TABLES, Table};
 use crate::store::Store;
 
-/// Catalog and schema of the session: where a bare name is looked up.
+/// Catalog of the session.
 pub(super) const CATALOG: &str = "datafusion";
-pub(super) const OWN: &str = "public";
+/// Schema of the snapshot whose names are bare.
+pub const OWN: &str = "public";
 
 /// Schema of the snapshot that another is compared with.
 pub const BASE: &str = "base";

@@ -4,20 +4,40 @@ use std::fmt::Write as _;
 
 use super::sql_macro::SqlMacro;
 
+/// What is said of a macro that compares two snapshots.
+const NEEDS_REF: &str = "Needs a second snapshot: `--ref OTHER`.";
+
+/// What stands under a list of macros: how arguments are given.
+const CALLS: &str = "\
+An argument is given by its place or by its name, and what is left out has its default:
+    SELECT * FROM peak_contributors(0, 10)
+    SELECT * FROM peak_contributors(limit => 10)
+Without arguments and brackets, as in `SELECT * FROM peak_contributors`, there is no limit.
+";
+
 /// The macros for a terminal, a line each.
 #[must_use]
 pub fn macro_list(macros: &[SqlMacro]) -> String {
     let mut text = String::new();
     for definition in macros {
-        let _infallible = writeln!(text, "{}\n    {}", definition.signature(), definition.summary);
+        let _infallible = writeln!(text, "{}\n    {}", definition.signature(), macro_summary(definition));
     }
+    text.push('\n');
+    text.push_str(CALLS);
     text
+}
+
+/// A macro's first sentence, and whether it needs a second snapshot.
+#[must_use]
+pub fn macro_summary(definition: &SqlMacro) -> String {
+    let needs = if definition.needs_base { format!(" {NEEDS_REF}") } else { String::new() };
+    format!("{}{needs}", definition.summary)
 }
 
 /// One macro for a terminal: how to call it, what its columns are, and its statement.
 #[must_use]
 pub fn macro_text(definition: &SqlMacro) -> String {
-    let mut text = format!("{}\n\n{}\n", definition.signature(), definition.summary);
+    let mut text = format!("{}\n\n{}\n", definition.signature(), macro_summary(definition));
     if !definition.doc.is_empty() {
         let _infallible = write!(text, "\n{}\n", definition.doc);
     }
@@ -39,7 +59,7 @@ pub fn macro_text(definition: &SqlMacro) -> String {
 #[must_use]
 pub fn macro_markdown(definition: &SqlMacro) -> String {
     let mut text =
-        format!("## {}\n\n`{}`\n\n{}\n", definition.name, definition.signature(), definition.summary);
+        format!("## {}\n\n`{}`\n\n{}\n", definition.name, definition.signature(), macro_summary(definition));
     if !definition.doc.is_empty() {
         let _infallible = write!(text, "\n{}\n", definition.doc);
     }

@@ -8,12 +8,17 @@ use arrow::error::ArrowError;
 use datafusion::common::{Column, DataFusionError, SchemaError, TableReference};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{ObjectName, Visit as _, Visitor};
+use futures::StreamExt as _;
+use tokio::task::JoinError;
 
-use super::attach::BASE;
+use super::attach::{BASE, OWN};
 use super::runtime::with_room;
+use super::sql_macro::{SqlMacro, catalog};
 use super::{Engine, sql_text};
-use crate::error::{Error, Place};
+use crate::error::{Error, Place, UNREADABLE};
 use crate::quantity;
+use crate::schema::TABLES;
+use crate::store::{Store, damaged};
 
 /// Characters of a query that stand for it in a message.
 const SHOWN: usize = 80;
@@ -33,13 +38,44 @@ impl Engine {
     /// The file that cannot be read, where that is the reason. The engine does not say which one it is.
     fn damage(&self, source: &DataFusionError) -> Option<Error> {
         let is_possible = causes(source).any(|cause| match cause {
-            DataFusionError::ParquetError(_) | DataFusionError::IoError(_) => true,
+            // The readers panic over some files.
+            DataFusionError::ParquetError(_)
+            | DataFusionError::IoError(_)
+            | DataFusionError::ExecutionJoin(_) => true,
+            DataFusionError::External(cause) => cause.is::<JoinError>(),
             DataFusionError::ArrowError(error, _) => {
                 matches!(**error, ArrowError::ParquetError(_) | ArrowError::ExternalError(_))
             }
             _ => false,
         });
-        is_possible.then(|| self.stores.iter().find_map(|store| store.check().err())).flatten()
+        if !is_possible {
+            return None;
+        }
+        let damaged = self.stores.iter().find_map(|store| store.check().err());
+        damaged.or_else(|| {
+            self.stores.iter().zip([OWN, BASE]).find_map(|(store, schema)| self.unread(store, schema))
+        })
+    }
+
+    /// The first file of a store that the engine cannot read, which looks at more of it than [`Store::check`] does.
+    fn unread(&self, store: &Store, schema: &'static str) -> Option<Error> {
+        TABLES.iter().find_map(|table| {
+            let context = self.context.clone();
+            let reading = self.runtime.spawn(async move {
+                let frame = context.table(TableReference::partial(schema, table.name)).await?;
+                let mut rows = frame.execute_stream().await?;
+                while let Some(batch) = rows.next().await {
+                    batch?;
+                }
+                Ok::<_, DataFusionError>(())
+            });
+            let path = store.table_path(table.name);
+            match self.runtime.block_on(reading) {
+                Ok(Ok(())) => None,
+                Ok(Err(source)) => Some(Error::store(path, UNREADABLE)(reason(&source))),
+                Err(_panic) => Some(damaged(&path)),
+            }
+        })
     }
 
     fn explained(&self, sql: &str, source: &DataFusionError) -> Error {
@@ -89,8 +125,27 @@ impl Engine {
             let hint = format!("schema `{BASE}` is a second snapshot: attach it with `--ref SOURCE`");
             return wrong(format!("no table or macro called `{name}`"), place, Some(hint));
         }
+        if let Some(error) = self.comparison_error(name, place.clone()) {
+            return error;
+        }
         let known = self.relation_names();
         unknown("table or macro", name, place, nearest(name, known.iter().map(String::as_str)))
+    }
+
+    /// The error of a macro that compares with a second snapshot, where there is none, or where it is named as one of that
+    /// snapshot's own.
+    fn comparison_error(&self, name: &str, place: Option<Place>) -> Option<Error> {
+        let bare = name.rsplit('.').next().unwrap_or(name);
+        let is_comparison = |definition: &SqlMacro| definition.name == bare && definition.needs_base;
+        let definition = catalog().ok()?.into_iter().find(is_comparison)?;
+        let name = definition.name;
+        Some(if self.is_attached(BASE) {
+            let hint = format!("it sees both snapshots, and has nothing in front of its name: `{name}`");
+            wrong(format!("`{name}` is not a macro of one snapshot"), place, Some(hint))
+        } else {
+            let hint = "add the snapshot to compare with: `--ref OTHER`".to_owned();
+            wrong(format!("`{name}` compares with a second snapshot, and there is none"), place, Some(hint))
+        })
     }
 
     fn function_error(&self, name: &str, place: Option<Place>) -> Error {

@@ -1,5 +1,6 @@
 //! Queries of the user's: they can only read, their rows come batch by batch, and they end when they are told to.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,7 +14,10 @@ use futures::StreamExt as _;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::JoinHandle;
 
-use super::{Engine, Value, explain, memory, statement};
+use super::attach::BASE;
+use super::rows::row;
+use super::statement::{self, DeviceArgument, Prepared};
+use super::{Engine, Value, explain, memory};
 use crate::error::{Error, Result};
 
 /// How long a query may run on before it is noticed that it shall end.
@@ -51,7 +55,7 @@ impl Engine {
         let (handle, context) = (self.runtime.clone(), self.context.clone());
         let (text, params) = (sql.to_owned(), options.params.clone());
         let planning = self.runtime.spawn_blocking(move || handle.block_on(start(&context, &text, &params)));
-        let (schema, stream) = match self.runtime.wait(planning, || watch.check())? {
+        let started = match self.runtime.wait(planning, || watch.check())? {
             Ok(Ok(started)) => started,
             Ok(Err(Refusal::Ours(error))) => return Err(error),
             Ok(Err(Refusal::Engine(source))) => return Err(self.user_error(sql, &source)),
@@ -59,7 +63,31 @@ impl Engine {
                 return Err(self.user_error(sql, &DataFusionError::ExecutionJoin(Box::new(broken))));
             }
         };
-        Ok(self.batches(sql, schema, stream, watch))
+        let mut batches = self.batches(sql, started.schema, started.stream, watch);
+        batches.devices = started.devices;
+        Ok(batches)
+    }
+
+    /// Devices that a query asks macros for and that there are not, each with those there are.
+    ///
+    /// # Errors
+    /// The devices cannot be read.
+    pub fn unknown_devices(&self, batches: &Batches<'_>) -> Result<Vec<(DeviceArgument, Vec<i64>)>> {
+        let mut unknown = Vec::new();
+        for asked in &batches.devices {
+            let table = if asked.of_base { format!("{BASE}.devices") } else { "devices".to_owned() };
+            let mut known: Vec<i64> = self
+                .table(&table)?
+                .read::<DeviceNumber>()?
+                .iter()
+                .map(|device| device.device_index)
+                .collect();
+            known.sort_unstable();
+            if !known.contains(&asked.device_index) {
+                unknown.push((*asked, known));
+            }
+        }
+        Ok(unknown)
     }
 
     /// Rows of a relation that is no query of the user's; `name` is what errors call it by.
@@ -89,7 +117,8 @@ impl Engine {
                 }
             }
         });
-        Batches { engine: self, sql: sql.to_owned(), schema, receiver, task, watch, ended: false }
+        let devices = BTreeSet::new();
+        Batches { engine: self, sql: sql.to_owned(), schema, receiver, task, watch, ended: false, devices }
     }
 }
 
@@ -105,13 +134,24 @@ impl From<DataFusionError> for Refusal {
     }
 }
 
+row! {
+    /// A device by its number.
+    struct DeviceNumber from "devices" {
+        /// Number in the snapshot.
+        device_index: i64,
+    }
+}
+
+/// A query that runs.
+struct Started {
+    schema: SchemaRef,
+    stream: SendableRecordBatchStream,
+    devices: BTreeSet<DeviceArgument>,
+}
+
 /// Plans a statement and starts it.
-async fn start(
-    context: &SessionContext,
-    sql: &str,
-    params: &[(String, Value)],
-) -> Result<(SchemaRef, SendableRecordBatchStream), Refusal> {
-    let statement = statement::prepare(context, sql, params).map_err(Refusal::Ours)?;
+async fn start(context: &SessionContext, sql: &str, params: &[(String, Value)]) -> Result<Started, Refusal> {
+    let Prepared { statement, devices } = statement::prepare(context, sql, params).map_err(Refusal::Ours)?;
     let plan = context.state().statement_to_plan(statement).await?;
     // What is refused by its first word does not come so far; this is for what hides in a query, as `SELECT … INTO` does.
     let read_only =
@@ -119,7 +159,7 @@ async fn start(
     read_only.verify_plan(&plan).map_err(|_| Refusal::Ours(statement::only_reads("what it does")))?;
     let frame = context.execute_logical_plan(plan).await?;
     let schema = Arc::clone(frame.schema().inner());
-    Ok((schema, frame.execute_stream().await?))
+    Ok(Started { schema, stream: frame.execute_stream().await?, devices })
 }
 
 /// Rows of a query as they are computed.
@@ -132,6 +172,8 @@ pub struct Batches<'a> {
     task: JoinHandle<()>,
     watch: Watch,
     ended: bool,
+    /// Devices that macros are asked for.
+    devices: BTreeSet<DeviceArgument>,
 }
 
 impl Batches<'_> {

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use tokio::runtime::{Builder, Handle};
 
+use crate::store::READER;
+
 /// How long the threads may take to notice that they are not needed any more.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -35,7 +37,12 @@ pub(super) struct Runtime {
 
 impl Runtime {
     pub(super) fn start(threads: usize) -> io::Result<Self> {
-        let threads = Builder::new_multi_thread().worker_threads(threads).thread_stack_size(STACK).build()?;
+        let threads = Builder::new_multi_thread()
+            .worker_threads(threads)
+            .thread_stack_size(STACK)
+            // What panics there becomes the error of a query.
+            .thread_name(READER)
+            .build()?;
         Ok(Self { handle: threads.handle().clone(), threads: Some(threads) })
     }
 

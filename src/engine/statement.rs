@@ -9,11 +9,13 @@ use std::ops::ControlFlow;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, Ident, ObjectName, SetExpr, Statement as SqlStatement, TableFactor,
-    Value as Literal, ValueWithSpan,
+    Expr, FunctionArg, FunctionArgExpr, Ident, LimitClause, ObjectName, Query, SetExpr, Spanned as _,
+    Statement as SqlStatement, TableFactor, Value as Literal, ValueWithSpan,
 };
 use datafusion::sql::sqlparser::ast::{VisitMut as _, VisitorMut};
 
+use super::attach::BASE;
+use super::constant::{Constant, constant};
 use super::sql_macro::{SqlMacro, catalog};
 use super::value::Value;
 use super::{explain, sql_text};
@@ -23,7 +25,7 @@ use crate::quantity;
 /// Operators, brackets and joining words of a statement: planning walks the tree of it recursively.
 const MOST_JOINTS: usize = 4000;
 
-/// Bytes of a statement. A long list of numbers is no deep tree, and fine.
+/// Bytes of a statement, at most. A long list of numbers is no deep tree, and fine.
 const MOST_BYTES: usize = 1 << 20;
 
 /// Tables and macros of a statement: those behind commas make a deep plan, too.
@@ -50,8 +52,24 @@ pub(super) fn bounded(sql: &str) -> Result<()> {
     }
 }
 
+/// A statement that can be planned.
+pub(super) struct Prepared {
+    pub(super) statement: Statement,
+    /// Devices that its macros are asked for.
+    pub(super) devices: BTreeSet<DeviceArgument>,
+}
+
+/// A device that a macro is asked for, in one of the snapshots.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeviceArgument {
+    /// Number that the snapshot should have for it.
+    pub device_index: i64,
+    /// Whether the macro is one of the second snapshot.
+    pub of_base: bool,
+}
+
 /// Reads `sql`, which is one statement, and puts the values of `params` in it.
-pub(super) fn prepare(context: &SessionContext, sql: &str, params: &[(String, Value)]) -> Result<Statement> {
+pub(super) fn prepare(context: &SessionContext, sql: &str, params: &[(String, Value)]) -> Result<Prepared> {
     let state = context.state();
     let dialect = state.config().options().sql_parser.dialect;
     let mut statement =
@@ -59,13 +77,14 @@ pub(super) fn prepare(context: &SessionContext, sql: &str, params: &[(String, Va
     if let Some(kind) = writing(&statement) {
         return Err(only_reads(&kind));
     }
-    let mut values = Values { sql, params, used: BTreeSet::new(), relations: 0 };
+    let (used, devices) = (BTreeSet::new(), BTreeSet::new());
+    let mut values = Values { sql, params, used, relations: 0, devices };
     if let ControlFlow::Break(error) = visit(&mut statement, &mut values) {
         return Err(error);
     }
     match params.iter().find(|(name, _)| !values.used.contains(name.as_str())) {
         Some((name, _)) => Err(wrong(format!("the query has no `${name}` for the parameter `{name}`"), None)),
-        None => Ok(statement),
+        None => Ok(Prepared { statement, devices: values.devices }),
     }
 }
 
@@ -124,6 +143,45 @@ struct Values<'a> {
     params: &'a [(String, Value)],
     used: BTreeSet<&'a str>,
     relations: usize,
+    devices: BTreeSet<DeviceArgument>,
+}
+
+impl Values<'_> {
+    /// Refuses an integer that 64 bits do not hold.
+    fn fits(&self, expression: &Expr) -> ControlFlow<Error> {
+        if constant(expression) != Constant::TooLarge {
+            return ControlFlow::Continue(());
+        }
+        let start = expression.span().start;
+        ControlFlow::Break(Error::Sql {
+            reason: format!("`{expression}` is beyond the integers of 64 bits"),
+            place: Place::find(self.sql, start.line, start.column),
+            hint: None,
+        })
+    }
+
+    /// Notes the device that a call asks for.
+    fn note_device(&mut self, called: &str, arguments: &[FunctionArg]) -> Result<()> {
+        let (of_base, name) = match called.split_once('.') {
+            Some((schema, name)) => (schema == BASE, name),
+            None => (false, called),
+        };
+        let definition = catalog()?.into_iter().find(|definition| definition.name == name);
+        let place = definition.and_then(|definition| {
+            definition
+                .params
+                .iter()
+                .position(|param| param.name == "device")
+                .filter(|_| !definition.needs_base)
+        });
+        if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(device))) =
+            place.and_then(|at| arguments.get(at))
+            && let Constant::Integer(device_index) = constant(device)
+        {
+            self.devices.insert(DeviceArgument { device_index, of_base });
+        }
+        Ok(())
+    }
 }
 
 impl VisitorMut for Values<'_> {
@@ -168,6 +226,35 @@ impl VisitorMut for Values<'_> {
             *name = ObjectName::from(vec![Ident { value: called.join("."), quote_style: None, span }]);
         }
         ControlFlow::Continue(())
+    }
+
+    /// Behind the values in it, when they stand in their places.
+    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        let TableFactor::Table { name, args: Some(arguments), .. } = factor else {
+            return ControlFlow::Continue(());
+        };
+        for argument in &arguments.args {
+            if let FunctionArg::Unnamed(FunctionArgExpr::Expr(expression)) = argument {
+                self.fits(expression)?;
+            }
+        }
+        let called = name.0.first().and_then(|part| part.as_ident()).map(|ident| ident.value.clone());
+        match self.note_device(called.as_deref().unwrap_or_default(), &arguments.args) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        let fetched = query.fetch.iter().filter_map(|fetch| fetch.quantity.as_ref());
+        let limits = match &query.limit_clause {
+            Some(LimitClause::LimitOffset { limit, offset, .. }) => {
+                [limit.as_ref(), offset.as_ref().map(|offset| &offset.value)]
+            }
+            Some(LimitClause::OffsetCommaLimit { offset, limit }) => [Some(limit), Some(offset)],
+            None => [None, None],
+        };
+        limits.into_iter().flatten().chain(fetched).try_for_each(|limit| self.fits(limit))
     }
 }
 

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
-use datafusion::common::DataFusionError;
+use datafusion::common::{DataFusionError, TableReference};
 use datafusion::prelude::{DataFrame, ident, lit};
 
 use super::explain::query_error;
@@ -33,9 +33,25 @@ impl Engine {
     /// # Errors
     /// The table cannot be read, or a column is not what `R` says; what goes wrong later is an item.
     pub fn scan<R: Row>(&self, within: &[(&str, RangeInclusive<i64>)]) -> Result<RowStream<'_, R>> {
+        self.scan_table(TableReference::bare(R::RELATION), within)
+    }
+
+    /// [`scan`](Self::scan) of all rows of a table of the snapshot that is attached under this name.
+    ///
+    /// # Errors
+    /// As [`scan`](Self::scan).
+    pub fn scan_in<R: Row>(&self, schema: &str) -> Result<RowStream<'_, R>> {
+        self.scan_table(TableReference::partial(schema, R::RELATION), &[])
+    }
+
+    fn scan_table<R: Row>(
+        &self,
+        table: TableReference,
+        within: &[(&str, RangeInclusive<i64>)],
+    ) -> Result<RowStream<'_, R>> {
         let columns: Vec<&str> = R::COLUMNS.iter().map(|(name, _)| *name).collect();
         let run = async {
-            let mut frame = self.context.table(R::RELATION).await?;
+            let mut frame = self.context.table(table).await?;
             for (column, range) in within {
                 let (first, last) = (lit(*range.start()), lit(*range.end()));
                 frame = frame.filter(ident(*column).between(first, last))?;

@@ -19,7 +19,7 @@ pub(super) fn write(
     request: &Request,
     out: &mut dyn Write,
 ) -> Result<Summary> {
-    let stacks = Stacks::read(engine)?;
+    let stacks = Stacks::read(engine, &request.redaction)?;
     let mut summary = Summary::default();
     let mut lines = 0;
     for weighed in weigh(engine, devices, request)? {

@@ -2,8 +2,18 @@
 
 use serde_json::{Map, Value};
 
+use crate::output::Redaction;
+
 /// A frame of a call stack, as the snapshot has it.
 pub(super) type Frame = Map<String, Value>;
+
+/// The frame with every text in it redacted.
+pub(super) fn redacted(frame: Frame, redaction: &Redaction) -> Frame {
+    match redaction.value(&Value::Object(frame)) {
+        Value::Object(frame) => frame,
+        _ => Frame::new(),
+    }
+}
 
 /// Folders and files of frameworks: the innermost frame outside them is where a person starts to look.
 const FRAMEWORK: [&str; 6] =

@@ -19,7 +19,9 @@ use std::io::{self, Write};
 use crate::analysis::{Device, Scope};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::output::Redaction;
 use crate::snapshot::EventRange;
+use rows::EventNumbers;
 
 pub use weights::Weight;
 
@@ -39,7 +41,7 @@ pub enum Target {
 }
 
 /// What is exported.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Request {
     /// Events of each device, by number; the end state is that after the last of them.
     pub events: EventRange,
@@ -47,6 +49,8 @@ pub struct Request {
     pub device: Option<i64>,
     /// Which bytes stacks are weighed by; for speedscope and folded stacks.
     pub weight: Weight,
+    /// What is left out of names, of paths and of what the program said.
+    pub redaction: Redaction,
 }
 
 /// What was written, and what was not.
@@ -56,6 +60,39 @@ pub struct Summary {
     pub parts: Vec<(u64, &'static str)>,
     /// What the reader of the result should know.
     pub notes: Vec<String>,
+}
+
+impl Request {
+    /// Whether some event is in the range that was asked for.
+    ///
+    /// # Errors
+    /// None is, or the events cannot be read.
+    pub fn check(&self, engine: &Engine) -> Result<()> {
+        // A range without events is a wish for the state before an event.
+        if self.events == EventRange::default() || self.events.first() == self.events.end() {
+            return Ok(());
+        }
+        let mut devices: Vec<EventNumbers> = engine.rows(&[])?;
+        devices.retain(|device| self.device.is_none_or(|wanted| wanted == device.device_index));
+        let is_in = |device: &EventNumbers| {
+            device.first_index < self.events.end() && device.last_index >= self.events.first()
+        };
+        if devices.iter().any(is_in) {
+            return Ok(());
+        }
+        let known: Vec<String> = devices
+            .iter()
+            .map(|device| {
+                let name = device_name(device.device_index);
+                format!("{}..{} of {name}", device.first_index, device.last_index.saturating_add(1))
+            })
+            .collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Err(Error::Usage {
+            what: "--events".to_owned(),
+            reason: format!("no event has a number in that range; there are: {known}"),
+        })
+    }
 }
 
 impl Summary {

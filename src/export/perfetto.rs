@@ -30,7 +30,7 @@ pub(super) fn write(
     let mut trace = Trace {
         engine,
         request,
-        stacks: Stacks::read(engine)?,
+        stacks: Stacks::read(engine, &request.redaction)?,
         labels: HashMap::default(),
         out,
         begun: false,
@@ -236,6 +236,7 @@ impl Trace<'_> {
                 ("b", next)
             };
             let id = format!("a{id:x}");
+            let name = self.request.redaction.apply(&name);
             self.put(&json!({
                 "name": name, "cat": "annotation", "ph": phase, "id": id, "pid": device_id, "tid": 0, "ts": ts,
             }))?;

@@ -205,6 +205,18 @@ impl Allocation {
 }
 
 row! {
+    /// Numbers of a device's events.
+    pub struct EventNumbers from "_event_ranges" {
+        /// Device number.
+        device_index: i64,
+        /// First event.
+        first_index: i64,
+        /// Last event.
+        last_index: i64,
+    }
+}
+
+row! {
     /// A named range of the program's.
     pub struct AnnotationRow from "annotations" {
         /// Device that was current.

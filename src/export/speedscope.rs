@@ -24,7 +24,7 @@ pub(super) fn write(
     request: &Request,
     out: &mut dyn Write,
 ) -> Result<Summary> {
-    let stacks = Stacks::read(engine)?;
+    let stacks = Stacks::read(engine, &request.redaction)?;
     let whole: Vec<Whole> = engine.table_rows()?;
     let name = whole.into_iter().next().map_or_else(String::new, |whole| whole.source_name);
     let mut frames: Vec<Value> = stacks
@@ -67,7 +67,7 @@ pub(super) fn write(
     summary.count(u64::try_from(profiles.len()).unwrap_or(u64::MAX), "profiles");
     let file = json!({
         "$schema": SCHEMA,
-        "name": name,
+        "name": request.redaction.apply(&name),
         "exporter": concat!("npusnap ", env!("CARGO_PKG_VERSION")),
         "activeProfileIndex": 0,
         "shared": { "frames": frames },

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::label::Frame;
+use super::label::{self, Frame};
 use super::rows::CallStack;
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::output::Redaction;
 
 /// All call stacks of a snapshot.
 #[derive(Debug, Default)]
@@ -15,8 +16,8 @@ pub(super) struct Stacks {
 }
 
 impl Stacks {
-    /// Reads them.
-    pub(super) fn read(engine: &Engine) -> Result<Self> {
+    /// Reads them, without what is not for others.
+    pub(super) fn read(engine: &Engine, redaction: &Redaction) -> Result<Self> {
         let mut stacks = Self::default();
         let mut known: HashMap<String, usize, foldhash::fast::FixedState> = HashMap::default();
         for row in engine.scan::<CallStack>(&[])? {
@@ -27,7 +28,7 @@ impl Stacks {
             for frame in frames {
                 let text = serde_json::to_string(&frame).unwrap_or_default();
                 indexes.push(*known.entry(text).or_insert_with(|| {
-                    stacks.frames.push(frame);
+                    stacks.frames.push(label::redacted(frame, redaction));
                     stacks.frames.len() - 1
                 }));
             }

@@ -32,7 +32,8 @@ impl Locked {
             let (dir, unfinished) = Unfinished::make(|| {
                 let permissions = Permissions::from_mode(mode);
                 tempfile::Builder::new().prefix(prefix).permissions(permissions).tempdir_in(parent)
-            })?;
+            })
+            .map_err(unnamed)?;
             // Between making and locking, another run may have taken the folder for a dead one's.
             let lock = match File::open(dir.path()) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
@@ -45,6 +46,16 @@ impl Locked {
             return Ok(Self { dir, unfinished, lock });
         }
     }
+}
+
+/// The error without the name that the folder would have had, which tells nobody anything.
+fn unnamed(error: io::Error) -> io::Error {
+    if error.get_ref().is_none() {
+        return error;
+    }
+    let text = error.to_string();
+    let reason = text.split_once(" at path ").map_or(text.as_str(), |(reason, _)| reason);
+    io::Error::new(error.kind(), reason.to_owned())
 }
 
 /// Removes what dead runs left. Whatever fails here is left for the next time.

@@ -4,6 +4,7 @@
 
 mod cache;
 mod cells;
+mod guard;
 mod ingest;
 mod locked;
 mod parquet;
@@ -26,6 +27,7 @@ use crate::snapshot::{self, Progress};
 pub(crate) use locked::Scratch;
 use staging::Staging;
 
+pub use guard::{READER, damaged, quiet_panics};
 pub use ingest::{Fanout, Foreign, Targets, ingest};
 pub use parquet::ParquetSink;
 pub use source::{Source, snapshots_of};
@@ -100,11 +102,13 @@ impl Store {
     /// # Errors
     /// The first table that cannot be read.
     pub fn check(&self) -> Result<()> {
-        TABLES.iter().try_for_each(|table| parquet::read_through(&self.dir, table.name))
+        TABLES.iter().try_for_each(|table| {
+            guard::guarded(&self.table_path(table.name), || parquet::read_through(&self.dir, table.name))
+        })
     }
 
     fn at(dir: PathBuf) -> Result<Self> {
-        parquet::check(&dir)?;
+        guard::guarded(&parquet::file(&dir, "snapshot"), || parquet::check(&dir))?;
         Ok(Self { dir, _temporary: None })
     }
 

@@ -120,16 +120,39 @@ fn folder(dir: &Path) -> Result<PathBuf> {
     stores.sort();
     match stores.as_slice() {
         [store] => Ok(store.clone()),
-        [] => Err(unreadable(
-            dir,
-            "is a folder without `snapshot.parquet` and without a `.npusnap` folder in it",
-        )),
+        [] => Err(without_store(dir)),
         [first, ..] => {
             let reason =
                 format!("holds {} stores; name one of them, such as `{}`", stores.len(), first.display());
             Err(Error::Usage { what: format!("`{}`", dir.display()), reason })
         }
     }
+}
+
+/// Snapshots that a message names.
+const NAMED: usize = 5;
+
+/// The error of a folder without a store in it, with the snapshots that are in it.
+fn without_store(dir: &Path) -> Error {
+    let snapshots = snapshots_of(dir).unwrap_or_default();
+    if snapshots.is_empty() {
+        return unreadable(
+            dir,
+            "is a folder without `snapshot.parquet` and without a `.npusnap` folder in it",
+        );
+    }
+    let named: Vec<String> =
+        snapshots.iter().take(NAMED).map(|path| format!("`{}`", path.display())).collect();
+    let more = if snapshots.len() > NAMED {
+        format!(" and {} more", snapshots.len() - NAMED)
+    } else {
+        String::new()
+    };
+    let reason = format!(
+        "is a folder of snapshots and not one of them; name one: {}{more}; `npusnap ingest` takes them all",
+        named.join(", ")
+    );
+    Error::Usage { what: format!("`{}`", dir.display()), reason }
 }
 
 fn unreadable(path: &Path, what_it_is: &str) -> Error {

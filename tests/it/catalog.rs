@@ -246,6 +246,22 @@ fn macros_are_listed_without_the_private_ones() {
     assert_eq!(names, public.map(|definition| definition.name).collect::<Vec<_>>());
     let top = json.as_array().unwrap().iter().find(|entry| entry["name"] == "top_allocations").unwrap();
     assert_eq!(top["params"][0]["default"], "10");
+    assert!(text.contains("\n    SELECT * FROM peak_contributors(limit => 10)\n"), "{text}");
+}
+
+#[test]
+fn a_macro_that_compares_two_snapshots_says_so() {
+    let json: serde_json::Value = serde_json::from_str(&stdout(&["macros", "--format", "json"])).unwrap();
+    for entry in json.as_array().unwrap() {
+        let name = entry["name"].as_str().unwrap();
+        let compares = name.ends_with("_compare");
+        assert_eq!(entry["needs_ref"], compares, "{name}");
+        assert_eq!(
+            stdout(&["macros", name]).contains("Needs a second snapshot: `--ref OTHER`."),
+            compares,
+            "{name}"
+        );
+    }
 }
 
 #[test]

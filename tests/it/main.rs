@@ -40,6 +40,7 @@ mod replay;
 mod report;
 mod skill;
 mod slt;
+mod sources;
 mod store;
 mod support;
 mod synth;

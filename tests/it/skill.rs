@@ -106,7 +106,8 @@ fn its_references_say_what_the_program_says() {
     );
     let macros: Value = serde_json::from_str(&stdout(&["macros", "--format", "json"])).unwrap();
     let mut text = "# SQL macros\n\nWritten by a test from `npusnap macros --format json`. `npusnap macros NAME` has the \
-                    meaning of each column and the SQL.\n"
+                    meaning of each column and the SQL. Arguments go by place or by name, as in \
+                    `top_allocations(device => 0)`.\n"
         .to_owned();
     for definition in macros.as_array().unwrap() {
         let columns: Vec<&str> = definition["columns"]
@@ -117,9 +118,10 @@ fn its_references_say_what_the_program_says() {
             .collect();
         write!(
             text,
-            "\n## {}\n\n{} Columns: {}.\n",
+            "\n## {}\n\n{}{} Columns: {}.\n",
             definition["signature"].as_str().unwrap(),
             definition["summary"].as_str().unwrap(),
+            if definition["needs_ref"] == true { " Needs `--ref OTHER`." } else { "" },
             columns.join(", ")
         )
         .unwrap();

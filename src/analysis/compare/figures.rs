@@ -76,6 +76,7 @@ fn stacks(outcome: &CompareOutcome) -> Option<TableFigure> {
         .map(|stack| {
             vec![
                 Cell::name(stack.device_index.to_string()),
+                Cell::stack_id(stack.stack_id),
                 Cell::stack(place(stack.frames_json.as_deref()), stack.stack_id),
                 Cell::bytes(stack.live_bytes),
                 Cell::bytes(stack.base_bytes),
@@ -93,6 +94,7 @@ fn stacks(outcome: &CompareOutcome) -> Option<TableFigure> {
             Text::new("Call stacks that changed most", "变化最大的调用栈"),
             &[
                 ("device", "设备"),
+                ("stack in a", "a 的调用栈"),
                 ("place", "位置"),
                 ("a", "a"),
                 ("b", "b"),

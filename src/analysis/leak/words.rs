@@ -304,9 +304,8 @@ fn suspects(device: &DeviceLeak) -> TableFigure {
     ];
     let row = |suspect: &Named<Suspect>| {
         let growth = &suspect.what.growth;
-        let stack = growth.stack_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
         vec![
-            Cell::stack(Text::same(stack), growth.stack_id),
+            Cell::stack_id(growth.stack_id),
             Cell::Text(verdict_word(suspect.what.verdict)),
             Cell::count(growth.grew_count),
             Cell::count(growth.interval_count),
@@ -342,15 +341,16 @@ fn long_lived(device: &DeviceLeak) -> TableFigure {
         ("bytes", "字节"),
         ("blocks", "块数"),
         ("grew in", "增长次数"),
+        ("of", "共"),
         ("where", "位置"),
     ];
     let row = |stack: &Named<StackGrowth>| {
-        let id = stack.what.stack_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
         vec![
-            Cell::stack(Text::same(id), stack.what.stack_id),
+            Cell::stack_id(stack.what.stack_id),
             Cell::bytes(stack.what.early_size),
             Cell::count(stack.what.early_count),
             Cell::count(stack.what.grew_count),
+            Cell::count(stack.what.interval_count),
             Cell::Text(place(stack.frames_json.as_deref())),
         ]
     };

@@ -1,8 +1,10 @@
 //! Failures as tables: their state, what to do, who grew, and what happened before.
 
+use serde_json::Value;
+
 use super::findings::words;
 use super::{Failure, LastEvent, OomGrowth, OomOutcome};
-use crate::analysis::frames::place;
+use crate::analysis::frames::{frames, place};
 use crate::analysis::language::{Lang, Text};
 use crate::analysis::outcome::{Cell, Figure, TableFigure};
 use crate::analysis::outside;
@@ -17,7 +19,7 @@ pub(super) fn all(outcome: &OomOutcome) -> Vec<Figure> {
         return Vec::new();
     }
     let mut figures = vec![Figure::Table(states(outcome))];
-    figures.extend(outcome.newest(1).flat_map(details));
+    figures.extend(outcome.newest(1).flat_map(|failure| details(failure, outcome.setup.recent)));
     figures.extend(outside::table(&outcome.setup.outside).map(Figure::Table));
     figures
 }
@@ -66,7 +68,7 @@ fn states(outcome: &OomOutcome) -> TableFigure {
     )
 }
 
-fn details(failure: &Failure) -> Vec<Figure> {
+fn details(failure: &Failure, recent: Option<i64>) -> Vec<Figure> {
     let (device, index) = (failure.event.device_index, index(failure));
     let about = |en: &str, zh: &str| {
         Text::new(
@@ -87,12 +89,15 @@ fn details(failure: &Failure) -> Vec<Figure> {
             format!("The request came from {}", from.get(Lang::En)),
             format!("请求来自 {}", from.get(Lang::Zh)),
         )));
+        figures.push(Figure::Table(stack(failure, about("Call stack of the request", "该请求的调用栈"))));
     }
     if !failure.event.growth.is_empty() {
         let rows = failure.event.growth.iter().take(STACKS).map(grown).collect();
+        let grew = lately(recent);
         figures.push(Figure::Table(TableFigure::new(
-            about("Who grew last", "最近增长者"),
+            about(grew.get(Lang::En), grew.get(Lang::Zh)),
             &[
+                ("stack", "调用栈"),
                 ("place", "位置"),
                 ("lately", "近期分配"),
                 ("times", "次数"),
@@ -111,6 +116,7 @@ fn details(failure: &Failure) -> Vec<Figure> {
                 ("action", "动作"),
                 ("address", "地址"),
                 ("size", "大小"),
+                ("stack", "调用栈"),
                 ("place", "位置"),
             ],
             rows,
@@ -119,8 +125,34 @@ fn details(failure: &Failure) -> Vec<Figure> {
     figures
 }
 
+/// What is called lately.
+fn lately(recent: Option<i64>) -> Text {
+    match recent.map(quantity::count) {
+        Some(events) => Text::new(
+            format!("Who grew last (lately: the {events} events before it)"),
+            format!("最近增长者（近期：此前 {events} 个事件）"),
+        ),
+        None => Text::new("Who grew last", "最近增长者"),
+    }
+}
+
+/// Every frame of the request's call stack, innermost first.
+fn stack(failure: &Failure, title: Text) -> TableFigure {
+    let rows = frames(failure.event.frames_json.as_deref()).into_iter().map(|frame| {
+        let text = |key: &str| frame.get(key).and_then(Value::as_str).unwrap_or("?").to_owned();
+        let line = frame.get("line").and_then(Value::as_u64).filter(|line| *line > 0 && *line < u64::MAX);
+        let file = match line {
+            Some(line) => format!("{}:{line}", text("filename")),
+            None => text("filename"),
+        };
+        vec![Cell::name(text("name")), Cell::name(file)]
+    });
+    TableFigure::new(title, &[("function", "函数"), ("file", "文件")], rows.collect())
+}
+
 fn grown(row: &OomGrowth) -> Vec<Cell> {
     vec![
+        Cell::stack_id(row.stack_id),
         Cell::stack(place(row.frames_json.as_deref()), row.stack_id),
         Cell::bytes(row.recent_bytes),
         Cell::count(row.recent_count),
@@ -135,6 +167,7 @@ fn before(row: &LastEvent) -> Vec<Cell> {
         Cell::name(row.action.clone()),
         Cell::name(row.addr.map_or_else(|| "-".to_owned(), quantity::address)),
         Cell::bytes(row.size),
+        Cell::stack_id(row.stack_id),
         Cell::stack(place(row.frames_json.as_deref()), row.stack_id),
     ]
 }

@@ -21,7 +21,7 @@ use super::outcome::{Figure, Finding, Outcome};
 use super::outside::{Components, OutsidePool};
 use super::thresholds::Thresholds;
 use super::{Analysis, Scope};
-use crate::engine::{Engine, row};
+use crate::engine::{Engine, Row as _, Value as Param, row};
 use crate::error::Result;
 use crate::quantity;
 
@@ -204,6 +204,8 @@ struct Setup {
     event_count: i64,
     /// Whether events of the recording were left out or lost when it was read.
     is_cut: bool,
+    /// Events before a failure that are called lately.
+    recent: Option<i64>,
 }
 
 impl Setup {
@@ -228,8 +230,20 @@ impl Setup {
                 || ImportNote::damaged_from(engine)?.is_some(),
             devices,
             outside: scope.rows(engine)?,
+            recent: recent(engine, scope)?,
         })
     }
+}
+
+/// What the command line says lately is, else what it is by default.
+fn recent(engine: &Engine, scope: Scope<'_>) -> Result<Option<i64>> {
+    let given = scope.params.iter().find(|(name, _)| name == "recent").map(|(_, value)| value);
+    let params = engine.parameters(OomGrowth::RELATION)?;
+    let default = params.iter().find(|param| param.name == "recent").map(|param| &param.default);
+    Ok(match given.or(default) {
+        Some(Param::Integer(events)) => Some(*events),
+        _ => None,
+    })
 }
 
 /// A failed request before it is judged.

@@ -2,14 +2,14 @@
 
 use std::fmt::Write as _;
 
-use crate::engine::{self, Engine};
+use crate::engine::{self, Engine, SqlMacro};
 use crate::error::{Error, Result};
 use crate::schema::{self, TABLES};
 
 /// Names of the commands with what they take and do.
 pub(super) const COMMANDS: &[(&str, &str, &str)] = &[
     ("\\d", "[NAME]", "list the tables and macros, or show the columns of one"),
-    ("\\h", "[NAME]", "this help, or what a table or macro is"),
+    ("\\h", "[NAME]", "this help, as `help` and `?` too, or what a table or macro is"),
     ("\\rows", "N", "show at most so many rows of a result"),
     ("\\q", "", "leave; Ctrl-D does too"),
 ];
@@ -24,12 +24,29 @@ pub(super) enum Command {
     Leave,
 }
 
+/// Whether a text is a command without a backslash.
+pub(super) fn is_word(text: &str) -> bool {
+    Command::of_word(bare(text)).is_some()
+}
+
+fn bare(text: &str) -> &str {
+    text.trim().trim_end_matches(';').trim_end()
+}
+
 impl Command {
+    fn of_word(word: &str) -> Option<Self> {
+        match word.to_ascii_lowercase().as_str() {
+            "exit" | "quit" => Some(Self::Leave),
+            "help" | "?" => Some(Self::Help),
+            _ => None,
+        }
+    }
+
     /// The command that `text` is; none where it is SQL.
     pub(super) fn parse(text: &str) -> Result<Option<Self>> {
-        let text = text.trim().trim_end_matches(';').trim_end();
-        if ["exit", "quit"].iter().any(|word| text.eq_ignore_ascii_case(word)) {
-            return Ok(Some(Self::Leave));
+        let text = bare(text);
+        if let Some(command) = Self::of_word(text) {
+            return Ok(Some(command));
         }
         if !text.starts_with('\\') {
             return Ok(None);
@@ -61,7 +78,8 @@ impl Command {
 pub(super) fn help() -> String {
     let mut text =
         "A statement ends with `;` and may have many lines. Tab completes names, Ctrl-R searches what was\n\
-                    asked before, Ctrl-C ends a query that runs or drops what is being typed.\n\n"
+                    asked before, Ctrl-C ends a query that runs or drops what is being typed. A command has a line of its own,\n\
+                    also between the lines of a statement.\n\n"
             .to_owned();
     for (name, argument, doc) in COMMANDS {
         let _infallible = writeln!(text, "  {:12}  {doc}", format!("{name} {argument}"));
@@ -78,7 +96,8 @@ pub(super) fn list(engine: &Engine) -> Result<String> {
     }
     text.push_str("\nmacros:\n");
     for definition in engine::catalog()?.iter().filter(|definition| !definition.is_private()) {
-        let _infallible = writeln!(text, "  {}\n      {}", definition.signature(), definition.summary);
+        let _infallible =
+            writeln!(text, "  {}\n      {}", definition.signature(), engine::macro_summary(definition));
     }
     if engine.names().relations.iter().any(|name| name.starts_with("base.")) {
         text.push_str("\nThe second snapshot has all of them with `base.` in front.\n");
@@ -89,14 +108,17 @@ pub(super) fn list(engine: &Engine) -> Result<String> {
 /// A table or macro with its columns.
 pub(super) fn describe(engine: &Engine, name: &str) -> Result<String> {
     let known = engine.names().relations;
-    if known.iter().any(|known| known == name) {
-        let bare = name.rsplit('.').next().unwrap_or(name);
-        if let Some(table) = schema::table(bare) {
-            return Ok(schema::table_text(table));
-        }
-        if let Some(definition) = engine::catalog()?.iter().find(|definition| definition.name == bare) {
-            return Ok(engine::macro_text(definition));
-        }
+    let bare = name.rsplit('.').next().unwrap_or(name);
+    let is_known = known.iter().any(|known| known == name);
+    if is_known && let Some(table) = schema::table(bare) {
+        return Ok(schema::table_text(table));
+    }
+    // What compares two snapshots can be read about before there are two.
+    let is_named = |definition: &SqlMacro| {
+        definition.name == bare && (is_known || (definition.needs_base && bare == name))
+    };
+    if let Some(definition) = engine::catalog()?.iter().find(|definition| is_named(definition)) {
+        return Ok(engine::macro_text(definition));
     }
     Err(Error::Unknown {
         kind: "table or macro",
@@ -116,6 +138,8 @@ mod tests {
             ("\\q", Some(Command::Leave)),
             (" Quit ; ", Some(Command::Leave)),
             ("\\h", Some(Command::Help)),
+            ("HELP;", Some(Command::Help)),
+            ("?", Some(Command::Help)),
             ("\\d", Some(Command::List)),
             ("\\d Traces;", Some(Command::Describe("traces".to_owned()))),
             ("\\h top_allocations", Some(Command::Describe("top_allocations".to_owned()))),

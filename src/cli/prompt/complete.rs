@@ -1,13 +1,13 @@
-//! What the editor asks while something is typed: is it whole, and how could the word go on.
+//! What the editor asks while something is typed: how could the word go on.
 
 use rustyline::completion::Completer;
 use rustyline::highlight::Highlighter;
 use rustyline::hint::Hinter;
-use rustyline::validate::{ValidationContext, ValidationResult, Validator};
+use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
 
 use super::command::COMMANDS;
-use crate::engine::{self, Names};
+use crate::engine::Names;
 
 /// Words of SQL that a query here can have.
 const KEYWORDS: &[&str] = &[
@@ -65,11 +65,21 @@ const KEYWORDS: &[&str] = &[
 /// Knows the names that a query can use.
 pub(super) struct Assistant {
     names: Names,
+    /// Lines of the statement before the one that is being typed.
+    pub(super) earlier: String,
 }
 
 impl Assistant {
     pub(super) fn new(names: Names) -> Self {
-        Self { names }
+        Self { names, earlier: String::new() }
+    }
+
+    /// Where the word at the end of a line begins in it, and what it can become, after the lines before it.
+    fn in_line(&self, line: &str) -> (usize, Vec<String>) {
+        let before = format!("{}\n", self.earlier);
+        let (start, found) = self.candidates(&format!("{before}{line}"));
+        // A word does not reach over the end of a line.
+        (start.saturating_sub(before.len()), found)
     }
 
     /// Where the word before the cursor begins, and what it can become.
@@ -114,25 +124,11 @@ impl Completer for Assistant {
     type Candidate = String;
 
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
-        Ok(self.candidates(line.get(..at).unwrap_or(line)))
+        Ok(self.in_line(line.get(..at).unwrap_or(line)))
     }
 }
 
-impl Validator for Assistant {
-    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        let whole = is_whole(context.input());
-        Ok(if whole { ValidationResult::Valid(None) } else { ValidationResult::Incomplete })
-    }
-}
-
-/// Whether Enter ends the input: it does after a `;`, after a command and where there is nothing.
-fn is_whole(text: &str) -> bool {
-    let word = text.trim();
-    word.is_empty()
-        || word.starts_with('\\')
-        || ["exit", "quit"].iter().any(|leave| word.eq_ignore_ascii_case(leave))
-        || engine::is_ended(text)
-}
+impl Validator for Assistant {}
 
 impl Hinter for Assistant {
     type Hint = String;
@@ -184,16 +180,10 @@ mod tests {
     }
 
     #[test]
-    fn enter_ends_what_is_whole() {
-        for (text, whole) in [
-            ("", true),
-            (" \n", true),
-            ("\\d tr", true),
-            ("quit", true),
-            ("SELECT 1", false),
-            ("SELECT 1;", true),
-        ] {
-            assert_eq!(is_whole(text), whole, "{text}");
-        }
+    fn a_word_goes_on_as_the_lines_before_it_want() {
+        let mut assistant = assistant();
+        assert_eq!(assistant.in_line("  si"), (2, vec!["size".to_owned()]));
+        assistant.earlier = "SELECT 1\nFROM".to_owned();
+        assert_eq!(assistant.in_line("  t"), (2, vec!["top_allocations".to_owned(), "traces".to_owned()]));
     }
 }

@@ -18,13 +18,15 @@ use rustyline::{Config, Editor};
 use super::interrupt::{Armed, Interrupt};
 use crate::engine::{self, Engine, QueryOptions, Value};
 use crate::error::{Error, Result};
-use crate::output::{Format, Sink};
-use crate::quantity;
+use crate::output::{Format, Redaction, Sink};
 
 use command::Command;
 use complete::Assistant;
 
 const PROMPT: &str = "npusnap> ";
+
+/// What stands before the lines that go on with a statement, as wide as the prompt.
+const GOES_ON: &str = "    ...> ";
 
 /// Statements that are remembered.
 const REMEMBERED: usize = 10_000;
@@ -44,6 +46,8 @@ pub(super) struct Session<'a> {
     pub(super) format: Format,
     /// Rows shown of a result; none where the terminal's height decides.
     pub(super) max_rows: Option<usize>,
+    /// What is left out of texts.
+    pub(super) redaction: Redaction,
 }
 
 enum Next {
@@ -53,7 +57,8 @@ enum Next {
 
 impl<'a> Session<'a> {
     pub(super) fn new(engine: &'a Engine) -> Self {
-        Self { engine, params: &[], timeout: None, format: Format::Table, max_rows: None }
+        let redaction = Redaction::none();
+        Self { engine, params: &[], timeout: None, format: Format::Table, max_rows: None, redaction }
     }
 
     /// Reads and answers until the user leaves.
@@ -65,13 +70,22 @@ impl<'a> Session<'a> {
             let _missing = editor.load_history(file);
         }
         say(&format!("npusnap {}: {title}\n\\h for help, \\q to leave\n", env!("CARGO_PKG_VERSION")))?;
+        let mut typed = String::new();
         loop {
-            let text = match editor.readline(PROMPT) {
-                Ok(text) => text,
-                Err(ReadlineError::Interrupted) => continue,
+            if let Some(assistant) = editor.helper_mut() {
+                assistant.earlier.clone_from(&typed);
+            }
+            let line = match editor.readline(if typed.is_empty() { PROMPT } else { GOES_ON }) {
+                Ok(line) => line,
+                Err(ReadlineError::Interrupted) => {
+                    typed.clear();
+                    continue;
+                }
                 Err(ReadlineError::Eof) => return Ok(()),
                 Err(error) => return Err(terminal_error(error)),
             };
+            let Some(text) = whole(&mut typed, line) else { continue };
+            let _kept = editor.add_history_entry(text.as_str());
             if let Some(file) = &history {
                 let _full = editor.append_history(file);
             }
@@ -92,7 +106,6 @@ impl<'a> Session<'a> {
         let config = Config::builder()
             .max_history_size(REMEMBERED)?
             .history_ignore_dups(true)?
-            .auto_add_history(true)
             .completion_type(rustyline::CompletionType::List)
             .build();
         let mut editor = Editor::with_config(config)?;
@@ -126,12 +139,11 @@ impl<'a> Session<'a> {
             interrupt: Some(armed.flag()),
         };
         let batches = self.engine.query_with(sql, &options)?;
+        super::query::say_unknown(self.engine, &batches, &mut io::stderr().lock())?;
         let mut sink = Sink::open(None, &[])?;
-        let more = super::query::write(self.format, batches, self.rows(), &mut sink)?;
-        if more > 0 {
-            let more = quantity::count(i64::try_from(more).unwrap_or(i64::MAX));
-            writeln!(sink, "{more} more rows; `\\rows N` sets how many are shown")
-                .map_err(|source| Error::Output { source })?;
+        let written = super::query::write(self.format, batches, self.rows(), &self.redaction, &mut sink)?;
+        if let Some(remark) = written.remark(self.format, "\\rows N") {
+            writeln!(sink, "{remark}").map_err(|source| Error::Output { source })?;
         }
         sink.finish()
     }
@@ -140,6 +152,25 @@ impl<'a> Session<'a> {
         let height = || terminal_size::terminal_size().map_or(0, |(_, height)| usize::from(height.0));
         self.max_rows.unwrap_or_else(|| height().saturating_sub(OTHER_LINES).max(FEWEST_ROWS))
     }
+}
+
+/// What is to be answered now that a line is there: the statement that it ends, or the command that it is. A command between
+/// the lines of a statement leaves that as it is, unless the line is in the middle of a text.
+fn whole(typed: &mut String, line: String) -> Option<String> {
+    let is_open = !typed.is_empty() && !engine::is_ended(&format!("{typed}\n;"));
+    if line.trim_start().starts_with('\\') && !is_open {
+        return Some(line);
+    }
+    if !typed.is_empty() {
+        typed.push('\n');
+    }
+    typed.push_str(&line);
+    is_whole(typed).then(|| std::mem::take(typed))
+}
+
+/// Whether Enter ends the input: it does after a `;`, after a word that is a command and where there is nothing.
+fn is_whole(text: &str) -> bool {
+    text.trim().is_empty() || command::is_word(text) || engine::is_ended(text)
 }
 
 fn say(text: &str) -> Result<()> {
@@ -163,4 +194,31 @@ fn history_file() -> Option<PathBuf> {
     let folder = data.join("npusnap");
     fs::create_dir_all(&folder).ok()?;
     Some(folder.join("history"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is answered after each of some lines.
+    fn answered(lines: &[&str]) -> Vec<String> {
+        let mut typed = String::new();
+        lines.iter().filter_map(|line| whole(&mut typed, (*line).to_owned())).collect()
+    }
+
+    #[test]
+    fn enter_ends_what_is_whole() {
+        for text in ["", " \n", "\\d tr", "quit", "help", "?", "SELECT 1;"] {
+            assert_eq!(answered(&[text]), [text]);
+        }
+        assert_eq!(answered(&["SELECT 1"]), [""; 0]);
+        assert_eq!(answered(&["SELECT 1", "help;"]), ["SELECT 1\nhelp;"]);
+    }
+
+    #[test]
+    fn a_command_between_the_lines_of_a_statement_leaves_the_statement() {
+        assert_eq!(answered(&["SELECT 1", "\\d traces", "+ 1;"]), ["\\d traces", "SELECT 1\n+ 1;"]);
+        assert_eq!(answered(&["SELECT 'a", "\\d';"]), ["SELECT 'a\n\\d';"]);
+        assert_eq!(answered(&["SELECT 1 -- one", "\\q"]), ["\\q"]);
+    }
 }

@@ -75,7 +75,7 @@ pub(super) fn write(
 ) -> Result<Summary> {
     let whole: Vec<Whole> = engine.table_rows()?;
     let whole = whole.into_iter().next();
-    let stacks = Stacks::read(engine)?;
+    let stacks = Stacks::read(engine, &request.redaction)?;
     let state = EndState::read(engine, devices, request.events.end())?;
     let mut export = Export {
         engine,
@@ -137,6 +137,7 @@ impl Export<'_> {
         let settings = settings.and_then(|text| serde_json::from_str(text).ok());
         let settings: Option<serde_json::Value> =
             settings.or_else(|| (self.form == Form::Viewer).then(|| serde_json::json!({})));
+        let settings = settings.map(|settings| self.request.redaction.value(&settings));
         let annotations = self.annotations()?;
         let with_annotations = self.form == Form::Viewer || !annotations.is_empty();
         let host_device = self.devices.iter().find(|device| device.device_index < 0).map(|device| device.id);
@@ -292,6 +293,9 @@ impl Export<'_> {
             self.no_clock += 1;
         }
         let or_zero = |value: Option<i64>| value.or(viewer.then_some(0));
+        let redaction = &self.request.redaction;
+        let compile_context = event.compile_context.as_deref().map(|text| redaction.apply(text));
+        let user_metadata = event.user_metadata.as_deref().map(|text| redaction.apply(text));
         let mut fields = Vec::with_capacity(10);
         fields.push(("action", Field::Shared(&event.action)));
         push(&mut fields, "addr", event.addr, address);
@@ -299,8 +303,8 @@ impl Export<'_> {
         push(&mut fields, "size", event.size, Field::Signed);
         push(&mut fields, "stream", or_zero(event.stream), Field::Signed);
         push(&mut fields, "time_us", time, Field::Signed);
-        push(&mut fields, "compile_context", event.compile_context.as_deref(), Field::Shared);
-        push(&mut fields, "user_metadata", event.user_metadata.as_deref(), Field::Shared);
+        push(&mut fields, "compile_context", compile_context.as_deref(), Field::Shared);
+        push(&mut fields, "user_metadata", user_metadata.as_deref(), Field::Shared);
         push(&mut fields, "pool_id", event.pool_id_0.zip(event.pool_id_1), pool);
         // A list that is not there, and an empty one, mean the same; the first is what most writers do.
         if event.stack_id.is_some() || viewer {
@@ -325,8 +329,9 @@ impl Export<'_> {
         let viewer = self.form == Form::Viewer;
         self.objects.open_list(count(annotations.len())).map_err(output)?;
         for row in annotations {
+            let name = row.name.as_deref().map(|name| self.request.redaction.apply(name));
             let mut fields = Vec::with_capacity(4);
-            push(&mut fields, "name", row.name.as_deref(), Field::Shared);
+            push(&mut fields, "name", name.as_deref(), Field::Shared);
             push(&mut fields, "stage", row.stage.as_deref(), Field::Shared);
             let device = row.device_id.map(|id| self.device_index(id));
             push(&mut fields, "device", device, Field::Signed);

@@ -3,6 +3,7 @@
 //! Paths are shortened wherever they stand. The names of users that paths give away are learned first and replaced in every
 //! text, with a path round them or without.
 
+mod columns;
 mod names;
 mod paths;
 
@@ -11,17 +12,17 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array as _, ArrayRef, StringArray};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use serde_json::Value;
 
-use crate::engine::{Cell, Engine, Rows};
+use crate::engine::{Engine, Rows};
 use crate::error::Result;
 use names::Names;
 
 /// Whether, and with which names, text is redacted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Redaction {
     names: Option<Arc<Names>>,
 }
@@ -83,14 +84,13 @@ impl Redaction {
     }
 
     /// The rows with every text in them redacted.
-    #[must_use]
-    pub fn rows(&self, rows: Rows) -> Rows {
-        if self.names.is_none() {
-            return rows;
-        }
+    ///
+    /// # Errors
+    /// A column has a type that texts cannot be found in.
+    pub fn rows(&self, rows: Rows) -> Result<Rows, ArrowError> {
         let schema = self.schema(&rows.schema);
-        let batches = rows.batches.iter().filter_map(|batch| self.batch(batch, &schema));
-        Rows { batches: batches.collect(), schema }
+        let batches = rows.batches.iter().map(|batch| self.batch(batch, &schema));
+        Ok(Rows { batches: batches.collect::<Result<_, _>>()?, schema })
     }
 
     /// The schema of redacted rows: texts are plain strings.
@@ -99,36 +99,24 @@ impl Redaction {
         if self.names.is_none() {
             return Arc::clone(schema);
         }
-        let fields: Vec<Field> = schema
-            .fields()
-            .iter()
-            .map(|field| {
-                let field = field.as_ref().clone();
-                if is_text(field.data_type()) { field.with_data_type(DataType::Utf8) } else { field }
-            })
-            .collect();
-        Arc::new(Schema::new(fields))
+        let fields = schema.fields().iter().map(|field| {
+            let redacted = columns::redacted_type(field.data_type());
+            field.as_ref().clone().with_data_type(redacted)
+        });
+        Arc::new(Schema::new(fields.collect::<Vec<Field>>()))
     }
 
     /// The rows of a batch with every text in them redacted, under the schema that [`Redaction::schema`] gives.
-    #[must_use]
-    pub fn batch(&self, batch: &RecordBatch, schema: &SchemaRef) -> Option<RecordBatch> {
+    ///
+    /// # Errors
+    /// A column has a type that texts cannot be found in.
+    pub fn batch(&self, batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
         if self.names.is_none() {
-            return Some(batch.clone());
+            return Ok(batch.clone());
         }
-        let columns = batch.columns().iter().map(|column| self.column(column)).collect();
-        RecordBatch::try_new(Arc::clone(schema), columns).ok()
-    }
-
-    fn column(&self, column: &ArrayRef) -> ArrayRef {
-        if !is_text(column.data_type()) {
-            return Arc::clone(column);
-        }
-        let texts = (0..column.len()).map(|row| {
-            let text = <Option<String> as Cell>::read(column.as_ref(), row).flatten();
-            text.map(|text| self.apply(&text).into_owned())
-        });
-        Arc::new(texts.collect::<StringArray>())
+        let apply = |text: &str| self.apply(text).into_owned();
+        let columns = batch.columns().iter().map(|column| columns::redacted(column, &apply));
+        RecordBatch::try_new(Arc::clone(schema), columns.collect::<Result<_, _>>()?)
     }
 
     /// A writer that redacts whole lines on their way to `out`.
@@ -175,10 +163,6 @@ impl Write for RedactingWriter<'_> {
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
-}
-
-fn is_text(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Utf8 | DataType::Utf8View | DataType::LargeUtf8)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::engine::{Engine, row};
+use crate::engine::{BASE, Engine, OWN, row};
 use crate::error::Result;
 
 /// What stands for a name.
@@ -132,24 +132,33 @@ impl Names {
                 names.keep(&Path::new(&home).file_name().unwrap_or_default().to_string_lossy());
             }
         }
-        for row in engine.scan::<StackText>(&[])? {
-            names.add(&row?.frames_json);
+        names.learn_from(engine, OWN)?;
+        if engine.is_attached(BASE) {
+            names.learn_from(engine, BASE)?;
         }
-        for row in engine.scan::<AnnotationText>(&[])? {
-            names.add(row?.name.as_deref().unwrap_or_default());
+        Ok(names)
+    }
+
+    /// Learns from every text of a snapshot that may hold paths.
+    fn learn_from(&mut self, engine: &Engine, schema: &str) -> Result<()> {
+        for row in engine.scan_in::<StackText>(schema)? {
+            self.add(&row?.frames_json);
         }
-        for row in engine.scan::<SettingsText>(&[])? {
-            names.add(row?.allocator_settings.as_deref().unwrap_or_default());
+        for row in engine.scan_in::<AnnotationText>(schema)? {
+            self.add(row?.name.as_deref().unwrap_or_default());
+        }
+        for row in engine.scan_in::<SettingsText>(schema)? {
+            self.add(row?.allocator_settings.as_deref().unwrap_or_default());
         }
         let mut before = String::new();
-        for row in engine.scan::<EventText>(&[])? {
+        for row in engine.scan_in::<EventText>(schema)? {
             // Events of one range have the same text.
             if let Some(text) = row?.user_metadata.filter(|text| *text != before) {
-                names.add(&text);
+                self.add(&text);
                 before = text;
             }
         }
-        Ok(names)
+        Ok(())
     }
 
     /// Learns from a text that may hold paths.

@@ -288,6 +288,41 @@ fn a_file_has_its_name_when_it_is_whole_and_the_source_is_not_replaced() {
 }
 
 #[test]
+fn events_that_there_are_not_are_refused_with_those_there_are() {
+    let place = tempdir().unwrap();
+    let out = place.path().join("out.json");
+    let export = |arguments: &[&str]| {
+        let source = fixture("npu_two_devices");
+        let source = source.to_str().unwrap();
+        let output = ["export", "--no-cache", source, "--to", "folded", "-o", out.to_str().unwrap()];
+        npusnap(&[&output[..], arguments].concat())
+    };
+    let engine = open(&fixture("npu_two_devices"));
+    let last = |device: i64| {
+        let sql = "SELECT MAX(trace_index) FROM traces AS t JOIN devices AS d ON d.id = t.device_id WHERE d.device_index =";
+        number(&engine, &format!("{sql} {device}"))
+    };
+    let beyond = export(&["--events", "9000000..9000010"]);
+    assert_eq!(beyond.status.code(), Some(2), "{beyond:?}");
+    let expected = format!(
+        "error: --events: no event has a number in that range; there are: 0..{} of device 0, 0..{} of device 1\n",
+        last(0) + 1,
+        last(1) + 1
+    );
+    assert_eq!(String::from_utf8_lossy(&beyond.stderr), expected);
+    assert!(!out.exists());
+    let one = export(&["--events", &format!("{}..", last(1) + 1), "--device", "1"]);
+    assert!(
+        String::from_utf8_lossy(&one.stderr)
+            .ends_with(&format!("there are: 0..{} of device 1\n", last(1) + 1)),
+        "{one:?}"
+    );
+    for events in ["0..0", &format!("{}..9000000", last(1))] {
+        assert!(export(&["--events", events]).status.success(), "{events}");
+    }
+}
+
+#[test]
 fn a_device_number_that_no_machine_has_fills_no_disk() {
     let segment = segment(1 << 40, 1 << 30, "large", &[(20 * MIB, "active_allocated")]);
     let (place, source) = written("s.pickle", &snapshot(vec![segment], vec![]));

@@ -1,5 +1,7 @@
 //! What may not be asked, what is wrong with what was asked, and where.
 
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
 use super::*;
 
 #[test]
@@ -93,6 +95,33 @@ fn an_unknown_name_brings_its_place_and_the_nearest() {
     assert!(argument.contains(expected), "{argument}");
     let arguments = refused(sql(&dir, &["SELECT * FROM block_state_dist(1, 2)"]));
     assert!(arguments.contains("takes at most 1 argument, found 2"), "{arguments}");
+}
+
+#[test]
+fn a_comparison_without_a_second_snapshot_asks_for_one() {
+    let (_place, dir) = store(ROWS);
+    for (query, mark) in [
+        ("SELECT * FROM device_compare", "                  ^"),
+        ("SELECT * FROM stack_compare(limit => 3)", "                  ^"),
+    ] {
+        let name = if query.contains("stack") { "stack_compare" } else { "device_compare" };
+        let expected = format!(
+            "error: `{name}` compares with a second snapshot, and there is none\n  at line 1, column 15:\n    \
+             {query}\n{mark}\n\nhint: add the snapshot to compare with: `--ref OTHER`\n"
+        );
+        assert_eq!(refused(sql(&dir, &[query])), expected);
+    }
+    let other = dir.to_str().unwrap();
+    let said = refused(sql(&dir, &["SELECT * FROM base.device_compare", "--ref", other]));
+    assert!(
+        said.ends_with(
+            "hint: it sees both snapshots, and has nothing in front of its name: `device_compare`\n"
+        ),
+        "{said}"
+    );
+    let rows =
+        sql(&dir, &["SELECT COUNT(*) > 0 AS some FROM device_compare", "--ref", other, "--format", "csv"]);
+    assert_eq!(done(rows), "some\ntrue\n");
 }
 
 #[test]
@@ -219,4 +248,43 @@ fn a_damaged_file_is_named() {
     }
     fs::write(&blocks, whole).unwrap();
     assert_eq!(done(sql(&dir, &["SELECT COUNT(*) AS n FROM blocks", "--format", "csv"])), "n\n2\n");
+}
+
+/// The file with one byte changed so that the reader of Parquet panics; none where it panics over no such change.
+fn panicking(whole: &[u8]) -> Option<Vec<u8>> {
+    let place = tempdir().unwrap();
+    let path = place.path().join("changed.parquet");
+    let read = || {
+        let file = fs::File::open(&path).unwrap();
+        let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(|builder| builder.build());
+        drop(reader.map(|mut reader| reader.all(|batch| batch.is_ok())));
+    };
+    let footer = u32::from_le_bytes(whole[whole.len() - 8..whole.len() - 4].try_into().unwrap());
+    let start = whole.len() - 8 - usize::try_from(footer).unwrap();
+    (start..whole.len() - 8).find_map(|at| {
+        let mut bytes = whole.to_vec();
+        bytes[at] ^= 0x08;
+        fs::write(&path, &bytes).unwrap();
+        std::panic::catch_unwind(read).is_err().then_some(bytes)
+    })
+}
+
+#[test]
+fn a_file_over_which_the_reader_panics_is_named_like_any_other() {
+    let (_place, dir) = store(ROWS);
+    let segments = dir.join("segments.parquet");
+    let Some(bytes) = panicking(&fs::read(&segments).unwrap()) else {
+        eprintln!("SKIPPED: the reader panics over no changed byte");
+        return;
+    };
+    fs::write(&segments, bytes).unwrap();
+    let expected = format!(
+        "error: `{}`: cannot read the Parquet file\n  caused by: its bytes contradict each other\n\nhint: the file is damaged: ",
+        segments.display()
+    );
+    for output in [sql(&dir, &["SELECT * FROM segments"]), npusnap(&["analyze"]).arg(&dir).output().unwrap()]
+    {
+        let said = refused(output);
+        assert!(said.starts_with(&expected), "{said}");
+    }
 }

@@ -107,7 +107,11 @@ fn frames_can_be_read_in_every_text_format() {
 fn an_empty_result_is_a_header_or_an_empty_array() {
     let (_place, dir) = store(ROWS);
     let query = "SELECT id, frames FROM call_stacks WHERE id > 1";
-    assert_eq!(done(sql(&dir, &[query])), "id  frames\n--  ------\n");
+    let table = sql(&dir, &[query]);
+    assert_eq!(String::from_utf8(table.stdout).unwrap(), "id  frames\n--  ------\n");
+    assert_eq!(String::from_utf8(table.stderr).unwrap(), "(0 rows)\n");
+    let quiet = npusnap(&["--quiet", "sql", dir.to_str().unwrap(), query]).output().unwrap();
+    assert_eq!(done(quiet), "id  frames\n--  ------\n");
     assert_eq!(done(sql(&dir, &[query, "--format", "json"])), "[]\n");
     assert_eq!(done(sql(&dir, &[query, "--format", "ndjson"])), "");
     assert_eq!(done(sql(&dir, &[query, "--format", "csv"])), "id,frames\n");
@@ -126,7 +130,9 @@ fn a_file_has_its_name_only_when_it_is_whole() {
     assert_eq!(fs::read_to_string(&file).unwrap(), "[\n{\"a\":1}\n]\n");
     assert_eq!(names(place.path()), ["rows.json", "run.npusnap"]);
     let message = refused(sql(&dir, &["SELECT 1", "-o", "/nonexistent/rows.csv"]));
-    assert!(message.starts_with("error: `/nonexistent/rows.csv`: cannot create\n"), "{message}");
+    let expected = "error: `/nonexistent/rows.csv`: cannot create\n  caused by: No such file or directory (os error 2)\n\n\
+                    hint: there is no folder `/nonexistent`: make it first, as with `mkdir -p /nonexistent`\n";
+    assert_eq!(message, expected);
 }
 
 #[test]

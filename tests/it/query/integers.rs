@@ -102,3 +102,24 @@ fn what_fits_is_exact_and_columns_keep_their_names() {
     let expected = ["traces.size + Int64(1)", "(- traces.size)", "max(traces.size * Int64(2) - Int64(1))"];
     assert_eq!(names, expected);
 }
+
+#[test]
+fn a_limit_or_an_argument_beyond_64_bits_is_an_error_and_not_another_one() {
+    let (_place, dir) = store(ROWS);
+    for (query, expression, column) in [
+        ("SELECT id FROM traces LIMIT 9223372036854775807 * 2 + 4", "9223372036854775807 * 2 + 4", 29),
+        ("SELECT id FROM traces OFFSET 9223372036854775808", "9223372036854775808", 30),
+        ("SELECT id FROM traces FETCH FIRST 9223372036854775808 ROWS ONLY", "9223372036854775808", 35),
+        ("SELECT 1 FROM (SELECT 1 LIMIT 9223372036854775808)", "9223372036854775808", 31),
+        ("SELECT 1 FROM top_allocations(9223372036854775807 * 2 + 3)", "9223372036854775807 * 2 + 3", 31),
+        ("SELECT 1 FROM top_allocations(device => -9223372036854775809)", "-9223372036854775809", 42),
+    ] {
+        let said = refused(sql(&dir, &[query]));
+        let reason = format!(
+            "error: `{expression}` is beyond the integers of 64 bits\n  at line 1, column {column}:\n"
+        );
+        assert!(said.starts_with(&reason), "{said}");
+    }
+    let largest = "SELECT COUNT(*) AS n FROM (SELECT id FROM traces LIMIT 9223372036854775806 + 1)";
+    assert_eq!(done(sql(&dir, &[largest, "--format", "csv"])), "n\n3\n");
+}

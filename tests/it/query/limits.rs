@@ -187,3 +187,15 @@ fn a_text_that_would_make_too_deep_a_plan_is_refused() {
     let long = format!("SELECT COUNT(*) AS n FROM traces WHERE id IN ({})", list.join(", "));
     assert_eq!(done(sql(&dir, &[&long, "--format", "csv"])), "n\n3\n");
 }
+
+#[test]
+fn a_query_file_without_an_end_is_given_up() {
+    let (_place, dir) = store(ROWS);
+    let said = refused(sql(&dir, &["-f", "/dev/zero"]));
+    assert_eq!(said, "error: `/dev/zero`: has 16.00 MiB and does not end, so it is no query\n");
+    let place = tempdir().unwrap();
+    let file = place.path().join("q.sql");
+    fs::write(&file, b"SELECT '\xff'").unwrap();
+    let said = refused(sql(&dir, &["-f", file.to_str().unwrap()]));
+    assert_eq!(said, format!("error: `{}`: is no text in UTF-8, so it is no query\n", file.display()));
+}

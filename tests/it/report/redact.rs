@@ -124,3 +124,54 @@ fn what_is_no_name_of_a_user_stays() {
         assert!(json.contains(kept), "{kept}: {json}");
     }
 }
+
+#[test]
+fn rows_of_a_redacted_query_name_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = snapshot(folder.path());
+    let sql = |query: &str, arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_npusnap"))
+            .args(["--quiet", "sql", "--no-cache", source.to_str().unwrap(), query])
+            .args(["--ref", source.to_str().unwrap()])
+            .args(arguments)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{query}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    for table in ["call_stacks", "traces", "snapshot", "annotations", "base.call_stacks", "stack_compare"] {
+        for format in ["table", "csv", "json", "ndjson", "markdown", "arrow"] {
+            let text = sql(&format!("SELECT * FROM {table}"), &["--redact", "--format", format]);
+            assert_eq!(named(&text), Vec::<String>::new(), "{format} of {table}");
+        }
+    }
+    let nested = "SELECT frames[1] AS first, frames[1]['filename'] AS file, MAP {'a': frames_json} AS map FROM call_stacks";
+    let rows = sql(nested, &["--redact", "--format", "json"]);
+    assert_eq!(named(&rows), Vec::<String>::new());
+    assert!(rows.contains("…/train/model.py") && rows.contains("loss_of_user"), "{rows}");
+    let plain = sql(nested, &["--format", "json"]);
+    assert!(plain.contains("/home/mallory/secret/train/model.py"), "{plain}");
+}
+
+#[test]
+fn exports_of_a_redacted_snapshot_name_nobody() {
+    let folder = tempfile::tempdir().unwrap();
+    let source = snapshot(folder.path());
+    for form in ["memory-viz", "pickle", "perfetto", "speedscope", "folded"] {
+        let export = |arguments: &[&str]| {
+            let output = Command::new(env!("CARGO_BIN_EXE_npusnap"))
+                .args(["--quiet", "export", "--no-cache", source.to_str().unwrap(), "--to", form, "-o", "-"])
+                .args(arguments)
+                .output()
+                .unwrap();
+            assert!(output.status.success(), "{form}: {}", String::from_utf8_lossy(&output.stderr));
+            String::from_utf8_lossy(&output.stdout).to_lowercase()
+        };
+        let redacted = export(&["--redact"]);
+        for name in NAMES {
+            assert!(!redacted.contains(name), "{form}: {name}: {redacted}");
+        }
+        assert!(redacted.contains("loss_of_user"), "{form}: {redacted}");
+        assert!(export(&[]).contains("loss_of_mallory"), "{form}");
+    }
+}

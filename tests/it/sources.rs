@@ -1,0 +1,159 @@
+//! What stands for SOURCE and is none, or more than one: the error says what else could be meant.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use tempfile::tempdir;
+
+use crate::support::analyze::{NPUSNAP, fixture};
+
+fn npusnap(arguments: &[&str]) -> Output {
+    Command::new(NPUSNAP).args(arguments).output().unwrap()
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Standard error of a run that could not do it, and wrote no data.
+fn refused(arguments: &[&str]) -> String {
+    let output = npusnap(arguments);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// Standard output and standard error of a run that did what it was asked to.
+fn told(arguments: &[&str]) -> (String, String) {
+    let output = npusnap(arguments);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn a_source_that_is_not_there_brings_the_nearest_that_is() {
+    let place = tempdir().unwrap();
+    for name in ["rank0.pickle", "rank0.db", "train.log", ".rank1.pickle"] {
+        fs::write(place.path().join(name), "").unwrap();
+    }
+    let wrong = place.path().join("rank1.pickle");
+    let is_said = "SOURCE is a snapshot (pickle, JSON or HTML, also in gzip or zstd; `-` is standard input), or the \
+                   `.npusnap` folder or `.db` made of one\n";
+    let out = place.path().join("out");
+    for command in [
+        &["analyze", path(&wrong)][..],
+        &["info", path(&wrong)],
+        &["sql", path(&wrong), "SELECT 1"],
+        &["export", path(&wrong), "--to", "folded", "-o", path(&out)],
+        &["ingest", path(&wrong)],
+    ] {
+        let said = refused(command);
+        let begin = format!("error: `{}`: cannot open\n  caused by: ", wrong.display());
+        let nearest = place.path().join("rank0.pickle");
+        let end = format!("\n\nhint: did you mean `{}`? {is_said}", nearest.display());
+        assert!(said.starts_with(&begin) && said.ends_with(&end), "{said}");
+    }
+    let far = place.path().join("zzz");
+    assert!(refused(&["analyze", path(&far)]).ends_with(&format!("\n\nhint: {is_said}")));
+    let no_folder = place.path().join("nowhere/rank0.pickle");
+    let said = refused(&["analyze", path(&no_folder)]);
+    assert!(
+        said.ends_with(&format!("hint: there is no folder `{}/nowhere`; {is_said}", place.path().display()))
+    );
+}
+
+#[test]
+fn a_result_without_a_folder_for_it_names_the_folder_and_how_to_make_it() {
+    let place = tempdir().unwrap();
+    let (source, folder) = (fixture("npu_leak.pickle"), place.path().join("no/where"));
+    let file = folder.join("result.out");
+    let (source, file) = (path(&source), path(&file));
+    for command in [
+        &["analyze", "--no-cache", source, "-o", file][..],
+        &["sql", "--no-cache", source, "SELECT 1", "-o", file],
+        &["export", "--no-cache", source, "--to", "folded", "-o", file],
+        &["synth", "--steps", "1", "-o", file],
+    ] {
+        let expected = format!(
+            "error: `{file}`: cannot create\n  caused by: No such file or directory (os error 2)\n\n\
+             hint: there is no folder `{0}`: make it first, as with `mkdir -p {0}`\n",
+            folder.display()
+        );
+        assert_eq!(refused(command), expected);
+    }
+    // Where a folder is what is asked for, it is made.
+    let (_, said) = told(&["ingest", "--no-sqlite", source, "-o", path(&folder)]);
+    assert!(folder.join("npu_leak.npusnap").is_dir(), "{said}");
+}
+
+#[test]
+fn a_second_source_is_told_how_two_are_compared() {
+    let (one, other) = (fixture("npu_leak.pickle"), fixture("npu_oom.pickle"));
+    let (one, other) = (path(&one), path(&other));
+    let expected = format!(
+        "error: `{other}`: is one SOURCE too many; to compare two: `--mode compare --ref {other}`, else one run for each\n"
+    );
+    assert_eq!(refused(&["analyze", one, other]), expected);
+    let said = refused(&["sql", one, other]);
+    assert!(said.contains("is a file and no query; a second snapshot: `--ref "), "{said}");
+    let said = refused(&["sql", one, other, "SELECT 1"]);
+    assert!(said.contains("is a file and no query; a second snapshot: `--ref "), "{said}");
+    let said = refused(&["sql", one, "SELECT", "1"]);
+    assert!(
+        said.starts_with("error: `SELECT`: the query is one argument, in quotes; behind it stands `1`;"),
+        "{said}"
+    );
+    for command in ["analyze", "sql"] {
+        let (help, _) = told(&[command, "--help"]);
+        assert!(!help.contains("OTHERS"), "{help}");
+    }
+}
+
+#[test]
+fn what_is_read_of_a_folder_is_said() {
+    let place = tempdir().unwrap();
+    let folder = path(place.path());
+    for name in ["npu_leak.pickle", "npu_oom.pickle"] {
+        fs::copy(fixture(name), place.path().join(name)).unwrap();
+    }
+    let said = refused(&["analyze", folder]);
+    let names = format!(
+        "name one: `{folder}/npu_leak.pickle`, `{folder}/npu_oom.pickle`; `npusnap ingest` takes them all"
+    );
+    assert!(said.contains(&names), "{said}");
+
+    told(&["--quiet", "ingest", path(&place.path().join("npu_leak.pickle"))]);
+    let query = ["sql", folder, "SELECT source_name FROM snapshot", "--format", "csv"];
+    let note = format!("note: reading `{folder}/npu_leak.npusnap`, the only store in `{folder}`");
+    let other = "; 1 other snapshot in the folder: name the one to read\n";
+    let name = "source_name\nnpu_leak.pickle\n".to_owned();
+    assert_eq!(told(&query), (name.clone(), format!("{note}{other}")));
+    assert_eq!(told(&[&["--quiet"], &query[..]].concat()), (name.clone(), String::new()));
+    fs::remove_file(place.path().join("npu_oom.pickle")).unwrap();
+    assert_eq!(told(&query), (name, format!("{note}\n")));
+    let store = format!("{folder}/npu_leak.npusnap");
+    assert_eq!(told(&["sql", &store, "SELECT 1 AS a", "--format", "csv"]).1, "");
+}
+
+#[test]
+fn a_query_for_a_device_that_is_not_there_says_so() {
+    let (one, other) = (fixture("npu_two_devices.pickle"), fixture("npu_leak.pickle"));
+    let run = |query: &str| {
+        let arguments =
+            ["sql", "--no-cache", path(&one), "--ref", path(&other), "--format", "csv", "--param", "d=9"];
+        told(&[&arguments[..], &[query]].concat())
+    };
+    for (call, expected) in [
+        ("top_allocations(3, $d)", "note: the snapshot has no device 9; it has: 0, 1\n"),
+        ("peak_contributors($d - 8)", ""),
+        ("peak_contributors(-$d)", "note: the snapshot has no device -9; it has: 0, 1\n"),
+        (
+            "base.peak_contributors(device => $d - 8)",
+            "note: the second snapshot has no device 1; it has: 0\n",
+        ),
+        ("device_compare(device => $d)", ""),
+    ] {
+        let (_, said) = run(&format!("SELECT device_index FROM {call}"));
+        assert_eq!(said, expected, "{call}");
+    }
+}
