@@ -48,13 +48,10 @@ pub(super) fn short(frame: &Frame) -> String {
     }
 }
 
-/// The frame that says most: the innermost outside the framework, else the innermost.
-pub(super) fn place<'a>(frames: &[&'a Frame]) -> Option<&'a Frame> {
-    let is_own = |frame: &&&Frame| {
-        let file = file(frame);
-        file != "??" && line(frame).is_some() && !FRAMEWORK.iter().any(|part| file.contains(part))
-    };
-    frames.iter().find(is_own).or_else(|| frames.first()).copied()
+/// Whether a person starts to look at the frame: it is outside the framework, and says where.
+pub(super) fn is_own(frame: &Frame) -> bool {
+    let file = file(frame);
+    file != "??" && line(frame).is_some() && !FRAMEWORK.iter().any(|part| file.contains(part))
 }
 
 /// [`short`] as one field of a line of folded stacks, in which `;` parts frames and a line break ends the stack.
