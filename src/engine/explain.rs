@@ -12,7 +12,7 @@ use futures::StreamExt as _;
 use tokio::task::JoinError;
 
 use super::attach::{BASE, OWN};
-use super::runtime::with_room;
+use super::runtime::{Panicked, with_room};
 use super::sql_macro::{SqlMacro, catalog};
 use super::{Engine, sql_text};
 use crate::error::{Error, Place, UNREADABLE};
@@ -42,7 +42,7 @@ impl Engine {
             DataFusionError::ParquetError(_)
             | DataFusionError::IoError(_)
             | DataFusionError::ExecutionJoin(_) => true,
-            DataFusionError::External(cause) => cause.is::<JoinError>(),
+            DataFusionError::External(cause) => cause.is::<JoinError>() || cause.is::<Panicked>(),
             DataFusionError::ArrowError(error, _) => {
                 matches!(**error, ArrowError::ParquetError(_) | ArrowError::ExternalError(_))
             }

@@ -140,7 +140,7 @@ impl Engine {
             let schema = Arc::clone(frame.schema().inner());
             Ok(Rows { schema, batches: frame.collect().await? })
         };
-        self.runtime.block_on(run).map_err(|source| self.relation_failed(name, &source))
+        self.runtime.caught(run).map_err(|source| self.relation_failed(name, &source))
     }
 
     /// The relation that `R` reads, as typed rows.
@@ -161,7 +161,7 @@ impl Engine {
             let schema = Arc::clone(frame.schema().inner());
             Ok(Rows { schema, batches: frame.collect().await? })
         };
-        self.runtime.block_on(run).map_err(|source| self.relation_failed(name, &source))
+        self.runtime.caught(run).map_err(|source| self.relation_failed(name, &source))
     }
 
     /// The table that `R` reads, all of it, as typed rows; for tables that are small.

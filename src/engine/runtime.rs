@@ -10,9 +10,10 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
+use datafusion::common::DataFusionError;
 use tokio::runtime::{Builder, Handle};
 
-use crate::store::READER;
+use crate::store::{READER, caught};
 
 /// How long the threads may take to notice that they are not needed any more.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -29,6 +30,11 @@ pub(super) fn with_room<T: Send>(work: impl Fn() -> T + Sync) -> T {
     })
 }
 
+/// What the work of a query ended with.
+#[derive(Debug, thiserror::Error)]
+#[error("the work panicked with message \"{0}\"")]
+pub(super) struct Panicked(String);
+
 /// Threads for the plans' work.
 pub(super) struct Runtime {
     handle: Handle,
@@ -44,6 +50,15 @@ impl Runtime {
             .thread_name(READER)
             .build()?;
         Ok(Self { handle: threads.handle().clone(), threads: Some(threads) })
+    }
+
+    /// What `work` comes to. It runs on this thread, and what panics there becomes an error as it does on the others.
+    pub(super) fn caught<T>(
+        &self,
+        work: impl Future<Output = Result<T, DataFusionError>>,
+    ) -> Result<T, DataFusionError> {
+        caught(|| self.handle.block_on(work))
+            .unwrap_or_else(|text| Err(DataFusionError::External(Box::new(Panicked(text)))))
     }
 
     /// What `work` comes to, or the first error of `go_on`, which is asked again and again in the meantime.

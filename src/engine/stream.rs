@@ -9,7 +9,6 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::{DataFusionError, TableReference};
 use datafusion::prelude::{DataFrame, ident, lit};
 
-use super::explain::query_error;
 use super::query::Batches;
 use super::rows::{Row, check};
 use super::{Engine, Value};
@@ -73,8 +72,8 @@ impl Engine {
             let schema = Arc::clone(frame.schema().inner());
             Ok((schema, frame.execute_stream().await?))
         };
-        let started = self.runtime.block_on(run);
-        let (schema, stream) = started.map_err(|source| query_error(R::RELATION, &source))?;
+        let started = self.runtime.caught(run);
+        let (schema, stream) = started.map_err(|source| self.relation_failed(R::RELATION, &source))?;
         check::<R>(&schema)?;
         let batches = self.batches_of(R::RELATION, schema, stream);
         Ok(RowStream { batches, batch: None, row: PhantomData })

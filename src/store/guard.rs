@@ -25,16 +25,24 @@ pub fn quiet_panics() {
     }));
 }
 
-/// What `read` comes to; where it panics, the file at `path` is damaged.
+/// What `work` comes to, or what it panics with.
 ///
 /// # Errors
-/// Those of `read`, and damage over which it panics.
-pub(super) fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
+/// The words of the panic.
+pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     let before = GUARDED.replace(true);
-    // Nothing that `read` may have left half done is looked at again.
-    let result = catch_unwind(AssertUnwindSafe(read));
+    // Nothing that `work` may have left half done is looked at again.
+    let result = catch_unwind(AssertUnwindSafe(work));
     GUARDED.set(before);
-    result.unwrap_or_else(|_panic| Err(damaged(path)))
+    result.map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+    })
+}
+
+/// What `read` comes to; where it panics, the file at `path` is damaged.
+pub(super) fn guarded<T>(path: &Path, read: impl FnOnce() -> Result<T>) -> Result<T> {
+    caught(read).unwrap_or_else(|_panic| Err(damaged(path)))
 }
 
 /// The error of a file over which a reader panics.

@@ -27,7 +27,7 @@ use crate::snapshot::{self, Progress};
 pub(crate) use locked::Scratch;
 use staging::Staging;
 
-pub use guard::{READER, damaged, quiet_panics};
+pub use guard::{READER, caught, damaged, quiet_panics};
 pub use ingest::{Fanout, Foreign, Targets, ingest};
 pub use parquet::ParquetSink;
 pub use source::{Source, snapshots_of};
