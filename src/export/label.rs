@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::analysis::is_own;
+
 use crate::output::Redaction;
 
 /// A frame of a call stack, as the snapshot has it.
@@ -14,10 +16,6 @@ pub(super) fn redacted(frame: Frame, redaction: &Redaction) -> Frame {
         _ => Frame::new(),
     }
 }
-
-/// Folders and files of frameworks: the innermost frame outside them is where a person starts to look.
-const FRAMEWORK: [&str; 6] =
-    ["/torch/", "/torch_npu/", "/site-packages/", "/dist-packages/", "/lib/python", "<frozen"];
 
 fn field<'a>(frame: &'a Frame, key: &str) -> &'a str {
     frame.get(key).and_then(Value::as_str).unwrap_or("??")
@@ -50,10 +48,7 @@ pub(super) fn short(frame: &Frame) -> String {
 
 /// The frame that says most: the innermost outside the framework, else the innermost.
 pub(super) fn place<'a>(frames: &[&'a Frame]) -> Option<&'a Frame> {
-    let is_own = |frame: &&&Frame| {
-        let file = file(frame);
-        file != "??" && line(frame).is_some() && !FRAMEWORK.iter().any(|part| file.contains(part))
-    };
+    let is_own = |frame: &&&Frame| is_own(file(frame));
     frames.iter().find(is_own).or_else(|| frames.first()).copied()
 }
 
