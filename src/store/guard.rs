@@ -48,7 +48,6 @@ mod tests {
     use super::*;
 
     #[test]
-    #[expect(clippy::panic, reason = "it is what is caught")]
     fn a_panic_over_a_file_is_an_error_that_names_it() {
         quiet_panics();
         let error = guarded(Path::new("a.parquet"), || -> Result<()> { panic!("range end out of bounds") });
