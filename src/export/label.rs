@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::analysis::is_own;
+use crate::analysis;
 
 use crate::output::Redaction;
 
@@ -46,10 +46,9 @@ pub(super) fn short(frame: &Frame) -> String {
     }
 }
 
-/// The frame that says most: the innermost outside the framework, else the innermost.
-pub(super) fn place<'a>(frames: &[&'a Frame]) -> Option<&'a Frame> {
-    let is_own = |frame: &&&Frame| is_own(file(frame));
-    frames.iter().find(is_own).or_else(|| frames.first()).copied()
+/// Whether a person starts to look at the frame: it is the program's.
+pub(super) fn is_own(frame: &Frame) -> bool {
+    analysis::is_own(file(frame))
 }
 
 /// [`short`] as one field of a line of folded stacks, in which `;` parts frames and a line break ends the stack.

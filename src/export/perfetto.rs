@@ -201,11 +201,10 @@ impl Trace<'_> {
     fn label(&mut self, stack_id: Option<i64>) -> (String, Value) {
         let stacks = &self.stacks;
         let make = || {
-            let frames: Vec<_> =
-                stacks.of(stack_id).iter().filter_map(|number| stacks.frame(*number)).collect();
-            let name =
-                label::place(&frames).map_or_else(|| "no call stack recorded".to_owned(), label::short);
-            let shown: Vec<String> = frames.iter().take(FRAMES).map(|frame| label::short(frame)).collect();
+            let frames = stacks.of(stack_id).iter().filter_map(|number| stacks.frame(*number));
+            let place = stacks.place(stack_id);
+            let name = place.map_or_else(|| "no call stack recorded".to_owned(), label::short);
+            let shown: Vec<String> = frames.take(FRAMES).map(label::short).collect();
             (name, json!(shown))
         };
         self.labels.entry(stack_id).or_insert_with(make).clone()

@@ -12,6 +12,8 @@ use crate::output::Redaction;
 #[derive(Debug, Default)]
 pub(super) struct Stacks {
     frames: Vec<Frame>,
+    /// Whether each frame is the program's own, which its file does not tell any more when it is redacted.
+    own: Vec<bool>,
     stacks: HashMap<i64, Box<[usize]>, foldhash::fast::FixedState>,
 }
 
@@ -28,6 +30,7 @@ impl Stacks {
             for frame in frames {
                 let text = serde_json::to_string(&frame).unwrap_or_default();
                 indexes.push(*known.entry(text).or_insert_with(|| {
+                    stacks.own.push(label::is_own(&frame));
                     stacks.frames.push(label::redacted(frame, redaction));
                     stacks.frames.len() - 1
                 }));
@@ -40,6 +43,13 @@ impl Stacks {
     /// Numbers of the frames of a stack, innermost first; none where none was recorded.
     pub(super) fn of(&self, stack_id: Option<i64>) -> &[usize] {
         stack_id.and_then(|id| self.stacks.get(&id)).map_or(&[], |frames| frames)
+    }
+
+    /// The frame of a stack that says most: the innermost outside the framework, else the innermost.
+    pub(super) fn place(&self, stack_id: Option<i64>) -> Option<&Frame> {
+        let numbers = self.of(stack_id);
+        let own = numbers.iter().find(|number| self.own.get(**number).copied().unwrap_or_default());
+        own.or_else(|| numbers.first()).and_then(|number| self.frame(*number))
     }
 
     /// A frame by its number.
