@@ -24,11 +24,12 @@ fn filename(frame: &Value) -> &str {
     frame.get("filename").and_then(Value::as_str).unwrap_or_default()
 }
 
-/// Whether a file is likely the program's: Python, and not in a package of the framework.
-fn is_own(filename: &str) -> bool {
-    const FRAMEWORK: [&str; 6] =
-        ["/torch/", "/torch_npu/", "/site-packages/", "/dist-packages/", "/lib/python", "<frozen"];
-    filename.contains('.') && !is_native(filename) && !FRAMEWORK.iter().any(|part| filename.contains(part))
+/// Whether a file is likely the program's: neither native, nor of Python itself, nor of an installed package.
+#[must_use]
+pub fn is_own(filename: &str) -> bool {
+    const FOREIGN: [&str; 7] =
+        ["site-packages", "dist-packages", "/torch/", "/torch_npu/", "\\torch\\", "/lib/python", "<frozen"];
+    filename.contains('.') && !is_native(filename) && !FOREIGN.iter().any(|part| filename.contains(part))
 }
 
 fn is_native(filename: &str) -> bool {

@@ -28,6 +28,7 @@ pub use facts::{ImportNote, SnapshotFacts};
 pub use fragment::{
     DeviceFragmentation, ExpansionCause, Fragment, FreeBlocks, PoolOverview, SegmentFragmentation,
 };
+pub use frames::is_own;
 pub use info::{FieldPresence, Gap, History, Info, Recording, TableCount};
 pub use language::{Lang, Text};
 pub use leak::{Leak, SegmentGrowth, StackGrowth, StepOverview};

@@ -320,7 +320,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
         }
         Format::Csv | Format::Arrow | Format::Html => {
             let rows = table(mode, &engine, scope, &findings, lang)?;
-            match redaction.rows(rows) {
+            match redaction.rows(&rows) {
                 Ok(rows) => write_rows(format, &rows, &mut sink),
                 Err(error) => Err(std::io::Error::other(error)),
             }

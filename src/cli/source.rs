@@ -68,12 +68,11 @@ fn chosen(folder: &Path, store: &Path) -> String {
     let others = snapshots_of(folder).unwrap_or_default();
     let others = others.iter().filter(|snapshot| !is_of_store(snapshot)).count();
     let count = i64::try_from(others).unwrap_or(i64::MAX);
-    let beside = match others {
-        0 => String::new(),
-        _ => {
-            let others = quantity::counted(count, "other snapshot", "other snapshots");
-            format!("; {others} in the folder: name the one to read")
-        }
+    let beside = if others == 0 {
+        String::new()
+    } else {
+        let others = quantity::counted(count, "other snapshot", "other snapshots");
+        format!("; {others} in the folder: name the one to read")
     };
     format!("note: reading `{}`, the only store in `{}`{beside}", store.display(), folder.display())
 }

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::analysis;
+
 use crate::output::Redaction;
 
 /// A frame of a call stack, as the snapshot has it.
@@ -14,10 +16,6 @@ pub(super) fn redacted(frame: Frame, redaction: &Redaction) -> Frame {
         _ => Frame::new(),
     }
 }
-
-/// Folders and files of frameworks: the innermost frame outside them is where a person starts to look.
-const FRAMEWORK: [&str; 6] =
-    ["/torch/", "/torch_npu/", "/site-packages/", "/dist-packages/", "/lib/python", "<frozen"];
 
 fn field<'a>(frame: &'a Frame, key: &str) -> &'a str {
     frame.get(key).and_then(Value::as_str).unwrap_or("??")
@@ -48,10 +46,9 @@ pub(super) fn short(frame: &Frame) -> String {
     }
 }
 
-/// Whether a person starts to look at the frame: it is outside the framework, and says where.
+/// Whether a person starts to look at the frame: it is the program's.
 pub(super) fn is_own(frame: &Frame) -> bool {
-    let file = file(frame);
-    file != "??" && line(frame).is_some() && !FRAMEWORK.iter().any(|part| file.contains(part))
+    analysis::is_own(file(frame))
 }
 
 /// [`short`] as one field of a line of folded stacks, in which `;` parts frames and a line break ends the stack.

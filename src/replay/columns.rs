@@ -48,6 +48,7 @@ pub(super) fn times(array: &Int64Array) -> (ScalarBuffer<i64>, bool) {
 }
 
 /// What all rows have, if it is the same.
+#[expect(clippy::option_option, reason = "what all rows have may be NULL")]
 pub(super) fn only(array: &Int64Array) -> Option<Option<i64>> {
     if array.null_count() == array.len() {
         return Some(None);

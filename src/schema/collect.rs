@@ -115,7 +115,9 @@ mod tests {
         // One builder for all: what a batch leaves behind must not show in the next.
         let mut collect = Collect::default();
         for batch in batches {
-            batch.iter().for_each(|value| collect.push(*value));
+            for value in batch {
+                collect.push(*value);
+            }
             let array = finish(&mut collect);
             assert_eq!(array.as_primitive::<Int64Type>().iter().collect::<Vec<_>>(), batch);
         }

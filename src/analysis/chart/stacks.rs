@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::analysis::frames::is_own;
 use crate::engine::{Engine, row};
 use crate::error::Result;
 
@@ -63,12 +64,10 @@ impl Frame {
         !is_python(&self.filename) && !self.filename.starts_with('<')
     }
 
-    /// Whether a user wrote it: neither native, nor of Python itself, nor of an installed package.
+    /// Whether a user wrote it.
     #[must_use]
     pub fn is_own(&self) -> bool {
-        const FOREIGN: [&str; 6] =
-            ["site-packages", "dist-packages", "/torch/", "/torch_npu/", "/lib/python3", "\\torch\\"];
-        is_python(&self.filename) && !FOREIGN.iter().any(|part| self.filename.contains(part))
+        is_own(&self.filename)
     }
 }
 

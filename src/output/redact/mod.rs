@@ -87,7 +87,7 @@ impl Redaction {
     ///
     /// # Errors
     /// A column has a type that texts cannot be found in.
-    pub fn rows(&self, rows: Rows) -> Result<Rows, ArrowError> {
+    pub fn rows(&self, rows: &Rows) -> Result<Rows, ArrowError> {
         let schema = self.schema(&rows.schema);
         let batches = rows.batches.iter().map(|batch| self.batch(batch, &schema));
         Ok(Rows { batches: batches.collect::<Result<_, _>>()?, schema })

@@ -190,7 +190,7 @@ mod tests {
     use arrow::compute::{cast, concat_batches};
     use parquet::arrow::arrow_reader::{ArrowReaderOptions, ParquetRecordBatchReaderBuilder};
     use parquet::basic::Encoding;
-    use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData};
+    use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
 
     use super::*;
     use crate::schema::TraceEvent;
@@ -232,7 +232,9 @@ mod tests {
         assert!(can_write(table));
         let properties = encoding::properties(table).unwrap();
         let mut writer = ColumnsWriter::new(File::create(&path).unwrap(), table, properties).unwrap();
-        batches.iter().for_each(|batch| writer.write(batch).unwrap());
+        for batch in batches {
+            writer.write(batch).unwrap();
+        }
         writer.finish().unwrap();
         (File::open(path).unwrap(), dir)
     }
@@ -258,7 +260,7 @@ mod tests {
         let (file, _dir) = written(&batches);
         let reader = opened(file);
         let metadata = Arc::clone(reader.metadata());
-        let groups: Vec<i64> = metadata.row_groups().iter().map(|group| group.num_rows()).collect();
+        let groups: Vec<i64> = metadata.row_groups().iter().map(RowGroupMetaData::num_rows).collect();
         assert_eq!(groups, [1 << 20, 70_000]);
         assert!(encodings(&metadata, "addr").contains(&Encoding::RLE_DICTIONARY));
         assert!(

@@ -73,7 +73,9 @@ impl DirectTable {
             }
             self.record.clear();
             self.record.null();
-            values.iter().for_each(|values| values.put(row, &mut self.record));
+            for values in values {
+                values.put(row, &mut self.record);
+            }
             self.tree.add(*id, self.cells.row(*id, &self.record, pages)?, pages)?;
         }
         self.indexes.iter_mut().try_for_each(|index| index.add(batch, ids.values(), pages))

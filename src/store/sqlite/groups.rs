@@ -15,7 +15,7 @@ use super::record::put_varint;
 #[derive(Debug, Default)]
 pub(super) struct Groups {
     places: HashMap<Key, usize, RandomState>,
-    groups: Vec<Group>,
+    list: Vec<Group>,
     /// The key of the row before, which is often that of the next one.
     recent: Option<(Key, usize)>,
 }
@@ -44,7 +44,7 @@ impl Groups {
             _ => self.place(key)?,
         };
         self.recent = Some((key, place));
-        if let Some(group) = self.groups.get_mut(place) {
+        if let Some(group) = self.list.get_mut(place) {
             put_varint(&mut group.rows, id.wrapping_sub(group.last).cast_unsigned());
             group.last = id;
         }
@@ -52,20 +52,20 @@ impl Groups {
     }
 
     fn place(&mut self, key: Key) -> Result<usize, TooMany> {
-        let next = self.groups.len();
+        let next = self.list.len();
         let place = *self.places.entry(key).or_insert(next);
         if place == next {
             if next == MOST_KEYS {
                 return Err(TooMany);
             }
-            self.groups.push(Group { key, last: 0, rows: Vec::new() });
+            self.list.push(Group { key, last: 0, rows: Vec::new() });
         }
         Ok(place)
     }
 
     /// The groups in the order of their keys.
     pub(super) fn sorted(self, order: impl Fn(&Key, &Key) -> Ordering) -> Vec<Group> {
-        let mut groups = self.groups;
+        let mut groups = self.list;
         groups.sort_unstable_by(|one, other| order(&one.key, &other.key));
         groups
     }

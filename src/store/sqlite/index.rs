@@ -40,9 +40,8 @@ impl Index {
     /// The index called `name` over `columns`, which are separated by commas.
     pub(super) fn new(table: &Table, name: &'static str, columns: &'static str, page_size: usize) -> Self {
         let columns = KeyColumn::of(table, columns).unwrap_or_default();
-        let is_ordered =
-            columns.iter().map(|column| column.name).eq(sorted_by(table).iter().copied())
-                && columns.iter().all(|column| column.kind == Kind::Integer);
+        let is_ordered = columns.iter().map(|column| column.name).eq(sorted_by(table).iter().copied())
+            && columns.iter().all(|column| column.kind == Kind::Integer);
         let entries = match columns.as_slice() {
             [] => Entries::Left,
             _ if is_ordered => Entries::Ordered(Ordered::new(page_size)),

@@ -102,7 +102,7 @@ impl<'a> Keys<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     numbers: HashMap<Arc<str>, i64, RandomState>,
-    texts: Vec<Arc<str>>,
+    list: Vec<Arc<str>>,
     /// Bytes of all.
     length: usize,
 }
@@ -113,21 +113,21 @@ impl Texts {
         if let Some(number) = self.numbers.get(text) {
             return *number;
         }
-        let number = i64::try_from(self.texts.len()).unwrap_or(i64::MAX);
+        let number = i64::try_from(self.list.len()).unwrap_or(i64::MAX);
         let text: Arc<str> = text.into();
         self.length += text.len();
         self.numbers.insert(Arc::clone(&text), number);
-        self.texts.push(text);
+        self.list.push(text);
         number
     }
 
     /// Whether they are few and short enough to hold them in memory.
     pub(super) fn are_small(&self) -> bool {
-        self.texts.len() <= MOST_KEYS && self.length <= MOST_TEXT
+        self.list.len() <= MOST_KEYS && self.length <= MOST_TEXT
     }
 
     fn text(&self, number: i64) -> &str {
-        usize::try_from(number).ok().and_then(|number| self.texts.get(number)).map_or("", |text| text)
+        usize::try_from(number).ok().and_then(|number| self.list.get(number)).map_or("", |text| text)
     }
 
     /// The order of two keys in SQLite: NULL first, texts by their bytes.
@@ -165,7 +165,7 @@ mod tests {
         // In the order of their first appearance, which is not that of their bytes.
         let number = ["é", "b", "ab", "", "B"].map(|text| Some(texts.number(text)));
         assert_eq!(Some(texts.number("b")), number[1]);
-        assert_eq!((texts.texts.len(), texts.length), (5, 6));
+        assert_eq!((texts.list.len(), texts.length), (5, 6));
         let [accent, small, long, empty, capital] = number;
         let sorted: [Key; 9] = [
             [None, None],

@@ -256,7 +256,8 @@ fn panicking(whole: &[u8]) -> Option<Vec<u8>> {
     let path = place.path().join("changed.parquet");
     let read = || {
         let file = fs::File::open(&path).unwrap();
-        let reader = ParquetRecordBatchReaderBuilder::try_new(file).and_then(|builder| builder.build());
+        let reader =
+            ParquetRecordBatchReaderBuilder::try_new(file).and_then(ParquetRecordBatchReaderBuilder::build);
         drop(reader.map(|mut reader| reader.all(|batch| batch.is_ok())));
     };
     let footer = u32::from_le_bytes(whole[whole.len() - 8..whole.len() - 4].try_into().unwrap());

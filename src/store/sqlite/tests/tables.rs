@@ -197,7 +197,9 @@ fn change(one: &Connection, other: &Connection) {
         "VACUUM",
     ];
     for sql in changes {
-        [one, other].into_iter().for_each(|connection| connection.execute_batch(sql).unwrap());
+        for connection in [one, other] {
+            connection.execute_batch(sql).unwrap();
+        }
         same(one, other);
     }
 }
@@ -274,10 +276,10 @@ fn references_to_ids_with_gaps_are_looked_up_in_rows_that_were_written_directly(
     }
     let devices = devices.finish(&words()).unwrap();
     let event = Seed { stack_id: None, ..plain_seed(0) };
-    let next = Seed { is_next_device: true, ..event.clone() };
+    let next = Seed { stack_id: None, is_next_device: true, ..plain_seed(0) };
     // The device of the last event is the first, the second, which is not there, and the third.
-    let reasons = [&[][..], &[next.clone()], &[next.clone(), next]].map(|more| {
-        let seeds = [&[event.clone()], more].concat();
+    let reasons = [&[][..], std::slice::from_ref(&next), &[next.clone(), next.clone()]].map(|more| {
+        let seeds = [std::slice::from_ref(&event), more].concat();
         let mut batches = batches(&seeds, &words(), 5);
         batches.retain(|(table, _)| table.name == "traces");
         // Of the third only the last event, or the second device would still be referred to.
