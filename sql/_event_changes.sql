@@ -13,6 +13,7 @@
 -- @column stream               BIGINT   Stream, as the allocator's pointer-sized number.
 -- @column pool_id_0            BIGINT   First word of the memory pool's id; NULL where the producer does not write it.
 -- @column pool_id_1            BIGINT   Second word of the memory pool's id.
+-- @column is_small             BIGINT   1 where size, rounded as that of a block, is up to 1 MiB; else 0.
 -- @column is_mark              BIGINT   1 for an event of no memory, such as `oom` or `snapshot`; else 0.
 -- @column reserved             BIGINT   Change of the bytes the allocator holds from the driver.
 -- @column allocated            BIGINT   Change of the bytes in allocated blocks, rounding included.
@@ -59,6 +60,7 @@ signed AS (
     stream,
     pool_id_0,
     pool_id_1,
+    CAST(rule_size <= 1048576 AS BIGINT) AS is_small,
     event_size,
     rule_size,
     is_counted * (is_growth - is_shrinkage) AS reserved_sign,
@@ -77,6 +79,7 @@ SELECT
   stream,
   pool_id_0,
   pool_id_1,
+  is_small,
   is_mark,
   reserved_sign * event_size AS reserved,
   allocated_sign * rule_size AS allocated,

@@ -1,14 +1,15 @@
 -- The history in spans that each begin with an event that adds reserved memory: what changed, by stream, pool and kind.
 --
 -- A span is what lies between two such events, so that what was free just before one is a sum over the spans before it.
--- Memory pools are kept apart where the events say theirs. Requests of up to 1 MiB are of kind small. Growth is of the
--- kind of the request right behind it; without one, more than 2 MiB is large, and so is what is given back. But memory
--- of large kind is mapped in pages of 20 MiB, unless maps or segments of other sizes show that it is not: while none
--- does, what is unmapped and no multiple of 20 MiB is small.
+-- Only slices with such an event, and those behind them, are looked into; others lie within one span as a whole. Memory
+-- pools are kept apart where the events say theirs. Requests of up to 1 MiB are of kind small. Growth is of the kind of
+-- the request right behind it; without one, more than 2 MiB is large, and so is what is given back. But memory of large
+-- kind is mapped in pages of 20 MiB, unless maps or segments of other sizes show that it is not: while none does, what
+-- is unmapped and no multiple of 20 MiB is small.
 --
 -- @kept
 -- @column device_id        BIGINT   devices.id.
--- @column span             BIGINT   Number of the span; 0 is what lies before the first growth.
+-- @column span             BIGINT   trace_index of the event it begins with; -1 for what lies before the first growth.
 -- @column stream           BIGINT   Stream.
 -- @column pool_id_0        BIGINT   First word of the memory pool's id; 0 also where the events do not say it.
 -- @column pool_id_1        BIGINT   Second word; 0 likewise.
@@ -20,41 +21,22 @@
 -- @column reserved_change  BIGINT   Change of the bytes reserved over the span.
 -- @column active_change    BIGINT   Change of the bytes in blocks that are allocated or wait for a pending free.
 -- @column pending_change   BIGINT   Change of the bytes in blocks that wait for a pending free.
-WITH other_pages AS (
-  SELECT device_id
-  FROM _segment_events
-  WHERE action = 'segment_map'
-    AND size > 2097152
-    AND size % 20971520 <> 0
-  UNION
-  SELECT device_id
-  FROM _pool_segments
-  WHERE is_expandable = 1
-    AND segment_type = 'large'
-    AND total_size % 20971520 <> 0
-),
-scales AS (
-  SELECT
-    k.device_id AS device_id,
-    k.padding AS padding,
-    CASE WHEN o.device_id IS NULL THEN 0 ELSE 1 END AS has_other_pages
-  FROM _event_scale AS k
-  LEFT JOIN other_pages AS o
-    ON o.device_id = k.device_id
-),
-beside AS (
+WITH beside AS (
   SELECT
     e.device_id AS device_id,
+    s.has_other_pages AS has_other_pages,
+    s.tells_pool AS tells_pool,
     e.trace_index AS trace_index,
     e.stream AS stream,
     e.pool_id_0 AS pool_id_0,
     e.pool_id_1 AS pool_id_1,
     e.action AS action,
     e.size AS size,
+    e.is_small AS is_small,
     e.reserved AS reserved,
     e.active + COALESCE(x.active, 0) AS active_change,
     e.active - e.allocated + COALESCE(x.active, 0) - COALESCE(x.allocated, 0) AS pending_change,
-    SUM(CASE WHEN e.reserved > 0 THEN 1 ELSE 0 END) OVER (
+    MAX(CASE WHEN e.reserved > 0 THEN e.trace_index END) OVER (
       PARTITION BY e.device_id
       ORDER BY e.trace_index
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
@@ -64,44 +46,118 @@ beside AS (
       ORDER BY e.trace_index
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS next_request
-  -- Joined before the windows: how much comes out of them the planner does not know.
-  FROM _event_changes AS e
+  FROM _growth_slices AS s
+  JOIN _event_changes AS e
+    ON e.device_id = s.device_id
+    AND e.slice_index = s.slice_index
+    -- Says no more; but SQLite has an index on it.
+    AND e.trace_index BETWEEN s.first_index AND s.last_index
   LEFT JOIN _rounding_excess AS x
     ON x.device_id = e.device_id
     AND x.trace_index = e.trace_index
-  -- The last says no more; but with it the planner asks behind the join, whose sides it then knows.
-  WHERE e.reserved <> 0
-    OR e.allocated <> 0
-    OR e.active <> 0
-    OR x.active <> 0
+  WHERE s.is_close = 1
+    AND (e.reserved <> 0 OR e.allocated <> 0 OR e.active <> 0 OR x.active <> 0)
+),
+-- Of what was given back, the size tells the kind; of blocks, the sums are known by kind.
+sums AS (
+  SELECT
+    device_id,
+    slice_index,
+    stream,
+    pool_id_0,
+    pool_id_1,
+    action,
+    size,
+    0 AS is_small,
+    -size AS reserved,
+    0 AS active_change,
+    0 AS pending_change
+  FROM _segment_events
+  WHERE is_growth = 0
+    AND size <> 0
+  UNION ALL
+  SELECT
+    device_id,
+    slice_index,
+    stream,
+    pool_id_0,
+    pool_id_1,
+    CAST(NULL AS VARCHAR) AS action,
+    CAST(NULL AS BIGINT) AS size,
+    is_small,
+    0 AS reserved,
+    active_change,
+    active_change - allocated_change AS pending_change
+  FROM _slice_changes
+  WHERE allocated_rise <> 0
+    OR allocated_change <> 0
+    OR active_change <> 0
+),
+parts AS (
+  SELECT
+    device_id,
+    has_other_pages,
+    tells_pool,
+    span,
+    stream,
+    pool_id_0,
+    pool_id_1,
+    action,
+    size,
+    is_small,
+    trace_index,
+    next_request,
+    reserved,
+    active_change,
+    pending_change
+  FROM beside
+  UNION ALL
+  SELECT
+    s.device_id AS device_id,
+    s.has_other_pages AS has_other_pages,
+    s.tells_pool AS tells_pool,
+    s.last_growth AS span,
+    c.stream AS stream,
+    c.pool_id_0 AS pool_id_0,
+    c.pool_id_1 AS pool_id_1,
+    c.action AS action,
+    c.size AS size,
+    c.is_small AS is_small,
+    CAST(NULL AS BIGINT) AS trace_index,
+    CAST(NULL AS BIGINT) AS next_request,
+    c.reserved AS reserved,
+    c.active_change AS active_change,
+    c.pending_change AS pending_change
+  FROM _growth_slices AS s
+  JOIN sums AS c
+    ON c.device_id = s.device_id
+    AND c.slice_index = s.slice_index
+  WHERE s.is_close = 0
 ),
 kinds AS (
   SELECT
-    b.device_id AS device_id,
-    b.span AS span,
-    b.stream AS stream,
-    COALESCE(b.pool_id_0, 0) AS pool_id_0,
-    COALESCE(b.pool_id_1, 0) AS pool_id_1,
-    CASE WHEN b.pool_id_0 IS NULL THEN 0 ELSE 1 END AS tells_pool,
+    device_id,
+    COALESCE(span, -1) AS span,
+    stream,
+    CASE tells_pool WHEN 1 THEN COALESCE(pool_id_0, 0) ELSE 0 END AS pool_id_0,
+    CASE tells_pool WHEN 1 THEN COALESCE(pool_id_1, 0) ELSE 0 END AS pool_id_1,
+    tells_pool,
     CASE
-      WHEN b.reserved = 0
-      THEN CASE WHEN b.size + k.padding <= 1048576 THEN 'small' ELSE 'large' END
-      WHEN b.reserved > 0 AND b.next_request IS NOT NULL
-      THEN CASE WHEN b.next_request <= 1048576 THEN 'small' ELSE 'large' END
-      WHEN b.size <= 2097152 THEN 'small'
-      WHEN b.action = 'segment_unmap' AND b.size % 20971520 <> 0 AND k.has_other_pages = 0
+      WHEN reserved = 0 THEN CASE is_small WHEN 1 THEN 'small' ELSE 'large' END
+      WHEN reserved > 0 AND next_request IS NOT NULL
+      THEN CASE WHEN next_request <= 1048576 THEN 'small' ELSE 'large' END
+      WHEN size <= 2097152 THEN 'small'
+      WHEN action = 'segment_unmap' AND size % 20971520 <> 0 AND has_other_pages = 0
       THEN 'small'
       ELSE 'large'
     END AS segment_type,
-    CASE WHEN b.reserved > 0 THEN b.trace_index END AS trace_index,
-    CASE WHEN b.reserved > 0 THEN b.size END AS grown_bytes,
-    CASE WHEN b.reserved > 0 THEN b.next_request END AS requested,
-    b.reserved AS reserved_change,
-    b.active_change AS active_change,
-    b.pending_change AS pending_change
-  FROM scales AS k
-  JOIN beside AS b
-    ON b.device_id = k.device_id
+    CASE WHEN reserved > 0 THEN trace_index END AS trace_index,
+    CASE WHEN reserved > 0 THEN size END AS grown_bytes,
+    CASE WHEN reserved > 0 THEN next_request END AS requested,
+    reserved AS reserved_change,
+    active_change,
+    pending_change
+  FROM parts
 )
 SELECT
   device_id,

@@ -53,7 +53,7 @@ WITH slices AS (
     SUM(allocated_requested_change) AS allocated_requested_change,
     SUM(active_requested_change) AS active_requested_change,
     SUM(requested_rise) AS requested_rise
-  FROM _stream_slices
+  FROM _slice_changes
   GROUP BY device_id, slice_index
 ),
 running AS (

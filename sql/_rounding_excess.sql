@@ -9,12 +9,18 @@
 -- @column device_id    BIGINT  devices.id.
 -- @column trace_index  BIGINT  Position of the event in the device's history.
 -- @column stream       BIGINT  Stream of the allocation.
+-- @column pool_id_0    BIGINT  First word of its memory pool's id; NULL where the events do not say it.
+-- @column pool_id_1    BIGINT  Second word; NULL likewise.
+-- @column is_small     BIGINT  1 where its request is of kind small: up to 1 MiB; else 0.
 -- @column allocated    BIGINT  Bytes to add to the change of allocated.
 -- @column active       BIGINT  Bytes to add to the change of active.
 WITH other_sizes AS (
   SELECT
     device_id,
     stream,
+    pool_id_0,
+    pool_id_1,
+    CASE WHEN rule_size <= 1048576 THEN 1 ELSE 0 END AS is_small,
     requested_size,
     alloc_index,
     free_requested_index,
@@ -34,6 +40,9 @@ events AS (
   SELECT
     o.device_id AS device_id,
     o.stream AS stream,
+    o.pool_id_0 AS pool_id_0,
+    o.pool_id_1 AS pool_id_1,
+    o.is_small AS is_small,
     k.kind AS kind,
     o.requested_size AS requested_size,
     CASE k.kind
@@ -51,6 +60,9 @@ SELECT
   e.device_id AS device_id,
   e.trace_index AS trace_index,
   MAX(e.stream) AS stream,
+  MAX(e.pool_id_0) AS pool_id_0,
+  MAX(e.pool_id_1) AS pool_id_1,
+  MAX(e.is_small) AS is_small,
   SUM(e.allocated) AS allocated,
   SUM(e.active) AS active
 FROM events AS e

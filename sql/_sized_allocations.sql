@@ -9,6 +9,8 @@
 -- @column rule_size             BIGINT  Bytes of a block by the rule of _scale.
 -- @column block_size            BIGINT  Bytes of the block: what the replay found, else by the rule.
 -- @column stream                BIGINT  Stream of the alloc; NULL where the event is missing or does not say.
+-- @column pool_id_0              BIGINT  First word of the memory pool's id; NULL where it is not known.
+-- @column pool_id_1              BIGINT  Second word; NULL likewise.
 -- @column alloc_index           BIGINT  Event of the alloc; NULL before the window.
 -- @column free_requested_index  BIGINT  Event of free_requested; NULL where it never came.
 -- @column free_completed_index  BIGINT  Event of free_completed; NULL where it never came.
@@ -23,6 +25,8 @@ WITH padded AS (
     size + (SELECT MAX(padding) FROM _scale) AS padded_size,
     block_size,
     stream,
+    pool_id_0,
+    pool_id_1,
     alloc_index,
     free_requested_index,
     free_completed_index,
@@ -37,6 +41,8 @@ SELECT
   (padded_size + 511) / NULLIF(512, 0) * 512 AS rule_size,
   COALESCE(block_size, (padded_size + 511) / NULLIF(512, 0) * 512) AS block_size,
   stream,
+  pool_id_0,
+  pool_id_1,
   alloc_index,
   free_requested_index,
   free_completed_index,

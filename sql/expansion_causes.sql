@@ -23,79 +23,52 @@
 -- @column device_free_before  BIGINT   Bytes reserved but in no block just before, in all pools of the device.
 WITH running AS (
   SELECT
-    device_id,
-    span,
-    stream,
-    pool_id_0,
-    pool_id_1,
-    segment_type,
-    trace_index,
-    grown_bytes,
-    requested,
-    SUM(reserved_change) OVER (
-      PARTITION BY device_id, stream, pool_id_0, pool_id_1, segment_type
-      ORDER BY span
-      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ) AS reserved_net,
-    SUM(active_change) OVER (
-      PARTITION BY device_id, stream, pool_id_0, pool_id_1, segment_type
-      ORDER BY span
-      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ) AS active_net,
-    SUM(pending_change) OVER (
-      PARTITION BY device_id, stream, pool_id_0, pool_id_1, segment_type
-      ORDER BY span
-      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ) AS pending_net
-  FROM _growth_spans
-),
-device_spans AS (
-  SELECT
-    device_id,
-    span,
-    SUM(reserved_change - active_change) AS free_change
-  FROM _growth_spans
-  GROUP BY device_id, span
-),
-device_running AS (
-  SELECT
-    device_id,
-    span,
-    SUM(free_change) OVER (
-      PARTITION BY device_id
-      ORDER BY span
-      ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ) AS free_net
-  FROM device_spans
-),
--- What was there before the first event: the final state minus all changes.
-net_changes AS (
-  SELECT
-    device_id,
-    stream,
-    pool_id_0,
-    pool_id_1,
-    segment_type,
-    SUM(reserved_change) AS reserved_change,
-    SUM(active_change) AS active_change,
-    SUM(pending_change) AS pending_change
-  FROM _growth_spans
-  GROUP BY device_id, stream, pool_id_0, pool_id_1, segment_type
-),
-telling AS (
-  SELECT
     s.device_id AS device_id,
-    MAX(s.tells_pool) AS tells_pool
+    s.stream AS stream,
+    s.pool_id_0 AS pool_id_0,
+    s.pool_id_1 AS pool_id_1,
+    s.segment_type AS segment_type,
+    s.tells_pool AS tells_pool,
+    s.trace_index AS trace_index,
+    s.grown_bytes AS grown_bytes,
+    s.requested AS requested,
+    -- What is still to come from a moment on; that is what the final state has more than there was.
+    SUM(s.reserved_change) OVER (
+      PARTITION BY s.device_id, s.stream, s.pool_id_0, s.pool_id_1, s.segment_type
+      ORDER BY s.span DESC
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS reserved_to_come,
+    SUM(s.active_change) OVER (
+      PARTITION BY s.device_id, s.stream, s.pool_id_0, s.pool_id_1, s.segment_type
+      ORDER BY s.span DESC
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS active_to_come,
+    SUM(s.pending_change) OVER (
+      PARTITION BY s.device_id, s.stream, s.pool_id_0, s.pool_id_1, s.segment_type
+      ORDER BY s.span DESC
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS pending_to_come,
+    -- From the end back, the growth is the last row of its span: all others are still to come.
+    SUM(s.reserved_change - s.active_change) OVER (
+      PARTITION BY s.device_id
+      ORDER BY s.span DESC, s.trace_index IS NULL DESC
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS free_to_come
   FROM _memory_base AS b
   JOIN _growth_spans AS s
     ON s.device_id = b.device_id
   WHERE b.reserved IS NOT NULL
     AND b.active IS NOT NULL
-  GROUP BY s.device_id
+),
+tellings AS (
+  SELECT 0 AS tells_pool
+  UNION ALL
+  SELECT 1 AS tells_pool
 ),
 final_pools AS (
   SELECT
     f.device_id AS device_id,
+    t.tells_pool AS tells_pool,
     f.stream AS stream,
     CASE t.tells_pool WHEN 1 THEN COALESCE(f.pool_id_0, 0) ELSE 0 END AS pool_id_0,
     CASE t.tells_pool WHEN 1 THEN COALESCE(f.pool_id_1, 0) ELSE 0 END AS pool_id_1,
@@ -103,13 +76,13 @@ final_pools AS (
     f.total_size AS total_size,
     f.allocated_size AS allocated_size,
     f.pending_free_bytes AS pending_free_bytes
-  FROM telling AS t
-  JOIN _segment_fragmentation AS f
-    ON f.device_id = t.device_id
+  FROM tellings AS t
+  CROSS JOIN _segment_fragmentation AS f
 ),
-final_sums AS (
+finals AS (
   SELECT
     device_id,
+    tells_pool,
     stream,
     pool_id_0,
     pool_id_1,
@@ -118,27 +91,7 @@ final_sums AS (
     SUM(allocated_size + pending_free_bytes) AS active,
     SUM(pending_free_bytes) AS pending
   FROM final_pools
-  GROUP BY device_id, stream, pool_id_0, pool_id_1, segment_type
-),
-bases AS (
-  SELECT
-    n.device_id AS device_id,
-    n.stream AS stream,
-    n.pool_id_0 AS pool_id_0,
-    n.pool_id_1 AS pool_id_1,
-    n.segment_type AS segment_type,
-    COALESCE(f.reserved, 0) - n.reserved_change AS reserved,
-    COALESCE(f.active, 0) - n.active_change AS active,
-    COALESCE(f.pending, 0) - n.pending_change AS pending
-  FROM telling AS t
-  JOIN net_changes AS n
-    ON n.device_id = t.device_id
-  LEFT JOIN final_sums AS f
-    ON f.device_id = n.device_id
-    AND f.stream = n.stream
-    AND f.pool_id_0 = n.pool_id_0
-    AND f.pool_id_1 = n.pool_id_1
-    AND f.segment_type = n.segment_type
+  GROUP BY device_id, tells_pool, stream, pool_id_0, pool_id_1, segment_type
 ),
 device_finals AS (
   SELECT
@@ -146,15 +99,6 @@ device_finals AS (
     SUM(total_size - allocated_size - pending_free_bytes) AS free_bytes
   FROM _segment_fragmentation
   GROUP BY device_id
-),
-device_bases AS (
-  SELECT
-    s.device_id AS device_id,
-    COALESCE(MAX(f.free_bytes), 0) - SUM(s.free_change) AS free_bytes
-  FROM device_spans AS s
-  LEFT JOIN device_finals AS f
-    ON f.device_id = s.device_id
-  GROUP BY s.device_id
 ),
 growths AS (
   SELECT
@@ -166,28 +110,27 @@ growths AS (
     r.trace_index AS trace_index,
     r.grown_bytes AS grown_bytes,
     r.requested AS requested,
-    b.reserved + COALESCE(r.reserved_net, 0) AS reserved_before,
-    b.reserved - b.active + COALESCE(r.reserved_net, 0) - COALESCE(r.active_net, 0) AS free_before,
-    b.pending + COALESCE(r.pending_net, 0) AS pending_before,
-    v.free_bytes + COALESCE(w.free_net, 0) AS device_free_before,
+    COALESCE(f.reserved, 0) - r.reserved_to_come AS reserved_before,
+    COALESCE(f.reserved - f.active, 0) - r.reserved_to_come + r.active_to_come AS free_before,
+    COALESCE(f.pending, 0) - r.pending_to_come AS pending_before,
+    COALESCE(d.free_bytes, 0) - r.free_to_come AS device_free_before,
     LAG(r.trace_index) OVER (
       PARTITION BY r.device_id, r.stream, r.pool_id_0, r.pool_id_1, r.segment_type
-      ORDER BY r.span
+      ORDER BY r.trace_index
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS last_index
   FROM running AS r
-  JOIN bases AS b
-    ON b.device_id = r.device_id
-    AND b.stream = r.stream
-    AND b.pool_id_0 = r.pool_id_0
-    AND b.pool_id_1 = r.pool_id_1
-    AND b.segment_type = r.segment_type
-  JOIN device_bases AS v
-    ON v.device_id = r.device_id
-  JOIN device_running AS w
-    ON w.device_id = r.device_id
-    AND w.span = r.span
+  LEFT JOIN finals AS f
+    ON f.device_id = r.device_id
+    AND f.tells_pool = r.tells_pool
+    AND f.stream = r.stream
+    AND f.pool_id_0 = r.pool_id_0
+    AND f.pool_id_1 = r.pool_id_1
+    AND f.segment_type = r.segment_type
+  LEFT JOIN device_finals AS d
+    ON d.device_id = r.device_id
   WHERE r.trace_index IS NOT NULL
+    AND r.stream IS NOT NULL
 ),
 -- Mappings for one request follow each other without anything between.
 numbered AS (

@@ -22,24 +22,7 @@
 --   included.
 -- @column allocated_requested  BIGINT   Bytes asked for in allocated blocks.
 -- @column active_requested     BIGINT   Bytes asked for in blocks that are allocated or wait for a pending free.
-WITH changes AS (
-  SELECT
-    e.device_id AS device_id,
-    e.trace_index AS trace_index,
-    e.time_us AS time_us,
-    e.action AS action,
-    e.size AS size,
-    e.reserved AS reserved,
-    e.allocated + COALESCE(x.allocated, 0) AS allocated,
-    e.active + COALESCE(x.active, 0) AS active,
-    e.allocated_requested AS allocated_requested,
-    e.active_requested AS active_requested
-  FROM _event_changes AS e
-  LEFT JOIN _rounding_excess AS x
-    ON x.device_id = e.device_id
-    AND x.trace_index = e.trace_index
-),
-running AS (
+WITH running AS (
   SELECT
     device_id,
     trace_index,
@@ -71,7 +54,7 @@ running AS (
       ORDER BY trace_index
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS active_requested
-  FROM changes
+  FROM _exact_changes
 )
 SELECT
   r.device_id AS device_id,

@@ -23,40 +23,17 @@
 --   included.
 -- @column allocated_requested  BIGINT   Bytes asked for in its allocated blocks.
 -- @column active_requested     BIGINT   Bytes asked for in its blocks that are allocated or wait for a pending free.
-WITH changes AS (
-  SELECT
-    e.device_id AS device_id,
-    e.pool_id_0 AS pool_id_0,
-    e.pool_id_1 AS pool_id_1,
-    e.trace_index AS trace_index,
-    e.time_us AS time_us,
-    e.action AS action,
-    e.size AS size,
-    e.reserved AS reserved,
-    e.allocated + COALESCE(x.allocated, 0) AS allocated,
-    e.active + COALESCE(x.active, 0) AS active,
-    e.allocated_requested AS allocated_requested,
-    e.active_requested AS active_requested
-  FROM _event_changes AS e
-  LEFT JOIN _rounding_excess AS x
-    ON x.device_id = e.device_id
-    AND x.trace_index = e.trace_index
-  -- The last says no more; but with it the planner asks behind the join, whose sides it then knows.
-  WHERE e.is_mark = 0
-    OR x.active <> 0
-),
--- What there was before the first event: the final state without all changes.
-net_changes AS (
+WITH net_changes AS (
   SELECT
     device_id,
     pool_id_0,
     pool_id_1,
-    SUM(reserved) AS reserved,
-    SUM(allocated) AS allocated,
-    SUM(active) AS active,
-    SUM(allocated_requested) AS allocated_requested,
-    SUM(active_requested) AS active_requested
-  FROM changes
+    SUM(reserved_change) AS reserved,
+    SUM(allocated_change) AS allocated,
+    SUM(active_change) AS active,
+    SUM(allocated_requested_change) AS allocated_requested,
+    SUM(active_requested_change) AS active_requested
+  FROM _slice_changes
   GROUP BY device_id, pool_id_0, pool_id_1
 ),
 finals AS (
@@ -72,7 +49,8 @@ finals AS (
   FROM _segment_counters
   GROUP BY device_id, pool_id_0, pool_id_1
 ),
--- Where the base of the device is not known, neither is that of a part of it.
+-- What there was before the first event: the final state without all changes. Where the base of
+-- the device is not known, neither is that of a part of it.
 bases AS (
   SELECT
     n.device_id AS device_id,
@@ -140,7 +118,10 @@ running AS (
       ORDER BY trace_index
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS active_requested
-  FROM changes
+  FROM _exact_changes
+  -- The last says no more; but with it the planner asks behind the join, whose sides it then knows.
+  WHERE is_mark = 0
+    OR active <> 0
 )
 SELECT
   r.device_id AS device_id,
@@ -156,13 +137,14 @@ SELECT
   b.active + r.active AS active,
   b.allocated_requested + r.allocated_requested AS allocated_requested,
   b.active_requested + r.active_requested AS active_requested
-FROM running AS r
+-- The bases first: the planner does not know how few they are, and holds what is named first.
+FROM bases AS b
+JOIN running AS r
+  ON r.device_id = b.device_id
+  AND r.pool_id_0 = b.pool_id_0
+  AND r.pool_id_1 = b.pool_id_1
 JOIN devices AS d
   ON d.id = r.device_id
-JOIN bases AS b
-  ON b.device_id = r.device_id
-  AND b.pool_id_0 = r.pool_id_0
-  AND b.pool_id_1 = r.pool_id_1
 WHERE ($device IS NULL OR d.device_index = $device)
   AND ($first IS NULL OR r.trace_index >= $first)
   AND ($last IS NULL OR r.trace_index <= $last)

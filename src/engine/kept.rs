@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray as _};
-use arrow::compute::concat_batches;
+use arrow::compute::BatchCoalescer;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 use datafusion::catalog::{Session, TableProvider};
@@ -38,16 +38,29 @@ impl Kept {
             let schema = plan.schema();
             let work = tokio::spawn(collect(plan, state.task_ctx()));
             let batches = work.await.map_err(|error| DataFusionError::ExecutionJoin(Box::new(error)))??;
-            let batch = compact(&concat_batches(&schema, &batches)?)?;
-            MemTable::try_new(schema, vec![vec![batch]])
+            let batches = compact(&schema, batches, state.config().batch_size())?;
+            MemTable::try_new(schema, vec![batches])
         };
         self.rows.get_or_try_init(|| run).await
     }
 }
 
-/// The batch in memory of its own: batches share what they are cut from, and views of a few texts hold whole pages; the
-/// planner would take the sum for the size.
-fn compact(batch: &RecordBatch) -> Result<RecordBatch> {
+/// The rows in batches of this many, each in memory of its own: batches share what they are cut from, and views of a few
+/// texts hold whole pages; whoever counts would take the sum for the size.
+fn compact(schema: &SchemaRef, batches: Vec<RecordBatch>, rows: usize) -> Result<Vec<RecordBatch>> {
+    let mut coalescer = BatchCoalescer::new(Arc::clone(schema), rows);
+    let mut own = Vec::new();
+    for batch in batches {
+        coalescer.push_batch(batch)?;
+        own.extend(std::iter::from_fn(|| coalescer.next_completed_batch()));
+    }
+    coalescer.finish_buffered_batch()?;
+    own.extend(std::iter::from_fn(|| coalescer.next_completed_batch()));
+    own.iter().map(shrunk).collect()
+}
+
+/// The batch without what texts it does not have take up.
+fn shrunk(batch: &RecordBatch) -> Result<RecordBatch> {
     let column = |column: &ArrayRef| match column.as_string_view_opt() {
         Some(views) => Arc::new(views.gc()) as ArrayRef,
         None => Arc::clone(column),

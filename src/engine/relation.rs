@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(planned(&engine), BTreeSet::from(["churn"]));
         let rows = engine.query("SELECT * FROM memory_curve(device => 0)").unwrap();
         rows.for_each(|batch| assert_eq!(batch.unwrap().num_rows(), 0));
-        let curve = ["_memory_base", "_memory_slices", "_rounding_excess", "_stream_slices", "memory_curve"];
+        let curve = ["_memory_base", "_memory_slices", "_rounding_excess", "_slice_changes", "memory_curve"];
         let below =
             ["_event_changes", "_event_rules", "_event_scale", "_scale", "_sized_allocations", "churn"];
         assert_eq!(planned(&engine), curve.into_iter().chain(below).collect());

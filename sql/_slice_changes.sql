@@ -1,4 +1,4 @@
--- What every slice of the history changed, by stream.
+-- What every slice of the history changed, by stream, memory pool and kind of request.
 --
 -- No event's value is looked at: changes are sums, so millions of events cost one aggregation, of which the course of all
 -- counters and the causes of growth are made. Bytes that came are told from those that went: together with the value
@@ -8,6 +8,9 @@
 -- @column device_id                   BIGINT  devices.id.
 -- @column slice_index                 BIGINT  Number of the slice, from 0: see _scale.
 -- @column stream                      BIGINT  Stream.
+-- @column pool_id_0                   BIGINT  First word of the memory pool's id; NULL where the events do not say it.
+-- @column pool_id_1                   BIGINT  Second word; NULL likewise.
+-- @column is_small                    BIGINT  1 for events of up to 1 MiB, as requests of kind small are; else 0.
 -- @column first_index                 BIGINT  trace_index of the first event.
 -- @column last_index                  BIGINT  trace_index of the last event.
 -- @column time_us                     BIGINT  Latest time of an event, in microseconds since the Unix epoch; NULL without a
@@ -28,6 +31,9 @@ WITH by_rule AS (
     device_id,
     slice_index,
     stream,
+    pool_id_0,
+    pool_id_1,
+    is_small,
     MIN(trace_index) AS first_index,
     MAX(trace_index) AS last_index,
     MAX(time_us) AS time_us,
@@ -42,13 +48,16 @@ WITH by_rule AS (
     SUM(ABS(allocated_requested)) AS requested_moved,
     SUM(active_requested) AS active_requested_change
   FROM _event_changes
-  GROUP BY device_id, slice_index, stream
+  GROUP BY device_id, slice_index, stream, pool_id_0, pool_id_1, is_small
 ),
 excess AS (
   SELECT
     device_id,
     trace_index / NULLIF((SELECT MAX(slice_width) FROM _scale), 0) AS slice_index,
     stream,
+    pool_id_0,
+    pool_id_1,
+    is_small,
     trace_index,
     allocated,
     active
@@ -60,6 +69,9 @@ parts AS (
     device_id,
     slice_index,
     stream,
+    pool_id_0,
+    pool_id_1,
+    is_small,
     first_index,
     last_index,
     time_us,
@@ -80,6 +92,9 @@ parts AS (
     device_id,
     slice_index,
     stream,
+    pool_id_0,
+    pool_id_1,
+    is_small,
     MIN(trace_index) AS first_index,
     MAX(trace_index) AS last_index,
     CAST(NULL AS BIGINT) AS time_us,
@@ -95,12 +110,15 @@ parts AS (
     0 AS active_requested_change,
     0 AS requested_rise
   FROM excess
-  GROUP BY device_id, slice_index, stream
+  GROUP BY device_id, slice_index, stream, pool_id_0, pool_id_1, is_small
 )
 SELECT
   device_id,
   slice_index,
   stream,
+  pool_id_0,
+  pool_id_1,
+  is_small,
   MIN(first_index) AS first_index,
   MAX(last_index) AS last_index,
   MAX(time_us) AS time_us,
@@ -116,4 +134,4 @@ SELECT
   SUM(active_requested_change) AS active_requested_change,
   SUM(requested_rise) AS requested_rise
 FROM parts
-GROUP BY device_id, slice_index, stream
+GROUP BY device_id, slice_index, stream, pool_id_0, pool_id_1, is_small
