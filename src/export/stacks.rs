@@ -14,7 +14,7 @@ pub(super) struct Stacks {
     frames: Vec<Frame>,
     /// Whether each frame is the program's own, which its file does not tell any more when it is redacted.
     own: Vec<bool>,
-    stacks: HashMap<i64, Box<[usize]>, foldhash::fast::FixedState>,
+    by_id: HashMap<i64, Box<[usize]>, foldhash::fast::FixedState>,
 }
 
 impl Stacks {
@@ -35,14 +35,14 @@ impl Stacks {
                     stacks.frames.len() - 1
                 }));
             }
-            stacks.stacks.insert(row.id, indexes.into());
+            stacks.by_id.insert(row.id, indexes.into());
         }
         Ok(stacks)
     }
 
     /// Numbers of the frames of a stack, innermost first; none where none was recorded.
     pub(super) fn of(&self, stack_id: Option<i64>) -> &[usize] {
-        stack_id.and_then(|id| self.stacks.get(&id)).map_or(&[], |frames| frames)
+        stack_id.and_then(|id| self.by_id.get(&id)).map_or(&[], |frames| frames)
     }
 
     /// The frame of a stack that says most: the innermost outside the framework, else the innermost.
