@@ -23,7 +23,7 @@ pub fn bytes(value: i64) -> String {
     format!("{sign}{scaled:.2} {unit}")
 }
 
-/// Bytes for the tick of an axis: as [`bytes`], without zeros at the end.
+/// Bytes for the tick of an axis: as [`bytes()`], without zeros at the end.
 #[must_use]
 pub fn tick(value: i64) -> String {
     let text = bytes(value);

@@ -9,6 +9,7 @@ use sha2::{Digest as _, Sha256};
 use super::container::{self, Form, Opened};
 use super::fault::Fault;
 use super::finish::{Ending, FileFacts};
+use super::held::Held;
 use super::import::Import;
 use super::source::Source;
 use super::whole::{self, SMALL};
@@ -64,33 +65,37 @@ fn start(
     length: Option<u64>,
     path: &Path,
     options: &Options,
-    mut sink: Option<&mut dyn RowSink>,
+    sink: Option<&mut dyn RowSink>,
     progress: &dyn Progress,
 ) -> Result<Summary> {
     let mut head = Vec::new();
     let cannot_read = crate::error::Error::io(path, "cannot read");
     input.by_ref().take(SMALL + 1).read_to_end(&mut head).map_err(cannot_read)?;
-    let pass = Pass { length, path, options, progress, is_whole: false, salvage: options.salvage };
+    let pass =
+        Pass { length, path, options, progress, is_whole: false, salvage: options.salvage, has_left: None };
     let head_length = u64::try_from(head.len()).unwrap_or(u64::MAX);
     if head_length > SMALL {
-        return pass.run(head.as_slice().chain(input), again(&mut sink)).map_err(|stopped| stopped.at(path));
+        return pass.run(head.as_slice().chain(input), sink).map_err(|stopped| stopped.at(path));
     }
-    // A small file can be read again, because none of its rows leaves before its end.
-    let pass = Pass { length: Some(head_length), salvage: false, ..pass };
-    let stopped = match pass.run(head.as_slice(), again(&mut sink)) {
-        Ok(summary) => return Ok(summary),
+    // A small file can be read again, as long as its rows wait.
+    let has_left = Cell::new(false);
+    let mut held = Held::new(sink, &has_left);
+    let pass = Pass { length: Some(head_length), salvage: false, has_left: Some(&has_left), ..pass };
+    let stopped = match pass.run(head.as_slice(), held.lend()) {
+        Ok(summary) => return held.release().map(|()| summary),
         Err(stopped) => stopped,
     };
-    if whole::may_help(&stopped.fault) {
-        match (Pass { is_whole: true, ..pass }).run(head.as_slice(), again(&mut sink)) {
-            Ok(summary) => return Ok(summary),
+    if whole::may_help(&stopped.fault) && !has_left.get() {
+        held.clear();
+        match (Pass { is_whole: true, ..pass }).run(head.as_slice(), held.lend()) {
+            Ok(summary) => return held.release().map(|()| summary),
             Err(stopped) if matches!(*stopped.fault, Fault::Other(_)) => return Err(stopped.at(path)),
             Err(_) => {}
         }
     }
-    if options.salvage {
+    if options.salvage && !has_left.get() {
         return (Pass { salvage: true, ..pass })
-            .run(head.as_slice(), sink)
+            .run(head.as_slice(), held.into_sink())
             .map_err(|stopped| stopped.at(path));
     }
     Err(stopped.at(path))
@@ -131,6 +136,8 @@ struct Pass<'a> {
     is_whole: bool,
     /// Whether what stands before damage is kept.
     salvage: bool,
+    /// Whether rows have left that a later pass would write again; known where there may be one.
+    has_left: Option<&'a Cell<bool>>,
 }
 
 impl Pass<'_> {
@@ -158,7 +165,9 @@ impl Pass<'_> {
         });
         let ending = match outcome {
             Ok(end) => Ending::Whole(end),
-            Err(fault) if self.salvage && fault.is_damage() && import.has_rows() => Ending::Damaged(fault),
+            Err(fault) if self.may_salvage() && fault.is_damage() && import.has_rows() => {
+                Ending::Damaged(fault)
+            }
             Err(fault) => return Err(Stopped { fault: Box::new(fault), layers }),
         };
         // The digest is that of the whole file, whatever of it was decoded.
@@ -180,6 +189,11 @@ impl Pass<'_> {
         import
             .finish(&state, ending, file, &layers)
             .map_err(|fault| Stopped { fault: Box::new(fault), layers })
+    }
+
+    /// Whether damage ends the pass with what stands before it. Where there may be another pass, that one does.
+    fn may_salvage(&self) -> bool {
+        self.salvage || self.options.salvage && self.has_left.is_some_and(Cell::get)
     }
 
     /// Runs the machine for what is inside the layers.

@@ -13,6 +13,7 @@ mod fault;
 mod field;
 mod filter;
 mod finish;
+mod held;
 mod import;
 mod list_cache;
 mod lists;

@@ -10,7 +10,7 @@ use super::import::Import;
 use super::{ANNOTATION, BLOCK, EVENT, HOST_EVENT, HOST_SEGMENT, SEGMENT, annotation, words};
 use crate::pickle::{Limits, NodeKind, PickleErrorKind, State, Value};
 
-/// Largest file that is read like this. No batch of rows has left before its end, so nothing is written twice.
+/// Largest file that is read like this.
 pub(super) const SMALL: u64 = 8 << 20;
 
 /// Limits for a file this small: everything is kept.

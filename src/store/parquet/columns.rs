@@ -24,7 +24,7 @@ use crate::schema::Table;
 /// query that looks for one row has to decode all of it.
 const PAGE_ROWS: usize = 64 * 1024;
 
-/// Bytes of a dictionary that end a row group before its time, so that a reader need not hold more.
+/// Bytes of a dictionary of texts that end a row group before its time. A batch may go beyond with what it has.
 const DICTIONARY_BYTES: usize = 16 << 20;
 
 /// A Parquet file in the making.

@@ -3,7 +3,6 @@
 use std::hash::BuildHasher as _;
 
 use foldhash::fast::RandomState;
-use hashbrown::HashMap;
 use hashbrown::hash_table::{Entry, HashTable};
 
 /// Integers that are recognised without a look into the table of all: a power of two.
@@ -21,7 +20,8 @@ pub(super) struct Dictionary {
     integers: HashTable<(i64, u32)>,
     /// Integers seen lately, where their hash says.
     recent: Vec<(i64, u32)>,
-    texts: HashMap<String, u32, RandomState>,
+    /// Where the texts begin in the page, and their places.
+    texts: HashTable<(usize, u32)>,
     hasher: RandomState,
 }
 
@@ -75,16 +75,29 @@ impl Dictionary {
 
     /// The place of a text, which is added if it is new.
     pub(super) fn text(&mut self, text: &str) -> u32 {
-        if let Some(place) = self.texts.get(text) {
-            return *place;
+        let Self { page, hasher, .. } = self;
+        let hash = hasher.hash_one(text.as_bytes());
+        let is_it = |known: &(usize, u32)| text_at(page, known.0) == text.as_bytes();
+        let hash_of = |known: &(usize, u32)| hasher.hash_one(text_at(page, known.0));
+        match self.texts.entry(hash, is_it, hash_of) {
+            Entry::Occupied(known) => known.get().1,
+            Entry::Vacant(free) => {
+                let place = self.len;
+                free.insert((self.page.len(), place));
+                self.len += 1;
+                self.page.extend_from_slice(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes());
+                self.page.extend_from_slice(text.as_bytes());
+                place
+            }
         }
-        let place = self.len;
-        self.texts.insert(text.to_owned(), place);
-        self.len += 1;
-        self.page.extend_from_slice(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes());
-        self.page.extend_from_slice(text.as_bytes());
-        place
     }
+}
+
+/// The text that begins, with its length, at `start` of a page.
+fn text_at(page: &[u8], start: usize) -> &[u8] {
+    let Some((length, rest)) = page.get(start..).and_then(<[u8]>::split_first_chunk) else { return &[] };
+    let length = usize::try_from(u32::from_le_bytes(*length)).unwrap_or_default();
+    rest.get(..length).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -115,7 +128,10 @@ mod tests {
     #[test]
     fn texts_stand_with_their_length_before_them() {
         let mut dictionary = Dictionary::default();
-        assert_eq!(["alloc", "", "alloc"].map(|text| dictionary.text(text)), [0, 1, 0]);
+        assert_eq!(["alloc", "", "alloc", ""].map(|text| dictionary.text(text)), [0, 1, 0, 1]);
         assert_eq!(dictionary.page(), b"\x05\0\0\0alloc\0\0\0\0");
+        // So many that the table has grown.
+        let places: Vec<u32> = (0..2000).map(|n| dictionary.text(&(n % 1000).to_string())).collect();
+        assert_eq!(places, (2..1002).chain(2..1002).collect::<Vec<_>>());
     }
 }

@@ -1,7 +1,7 @@
 //! The database in the making: SQLite writes its schema and the tables that stay small, [`DirectTable`] those that grow
 //! with the events.
 //!
-//! Both write to the same file, in turns, so that nothing waits in memory: each batch is a transaction of its own. The
+//! Both write to the same file, in turns, so that no row waits in memory: each batch is a transaction of its own. The
 //! database is made without a journal: it is nobody's yet, and whoever is interrupted throws it away.
 
 use std::fs::File;

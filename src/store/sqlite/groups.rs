@@ -11,6 +11,9 @@ use hashbrown::HashMap;
 use super::keys::{Key, MOST_KEYS};
 use super::record::put_varint;
 
+/// Most bytes of rows in memory: some forty million rows.
+const MOST_BYTES: usize = 64 << 20;
+
 /// Row numbers by key.
 #[derive(Debug, Default)]
 pub(super) struct Groups {
@@ -18,6 +21,8 @@ pub(super) struct Groups {
     list: Vec<Group>,
     /// The key of the row before, which is often that of the next one.
     recent: Option<(Key, usize)>,
+    /// Bytes of all rows.
+    bytes: usize,
 }
 
 /// The rows of a key.
@@ -29,7 +34,7 @@ pub(super) struct Group {
     rows: Vec<u8>,
 }
 
-/// There are too many keys.
+/// There are too many keys, or rows.
 #[derive(Debug)]
 pub(super) struct TooMany;
 
@@ -37,7 +42,7 @@ impl Groups {
     /// Adds row `id`, which is above those before.
     ///
     /// # Errors
-    /// There are too many keys to hold them in memory.
+    /// There are too many to hold them in memory.
     pub(super) fn add(&mut self, key: Key, id: i64) -> Result<(), TooMany> {
         let place = match self.recent {
             Some((recent, place)) if recent == key => place,
@@ -45,10 +50,12 @@ impl Groups {
         };
         self.recent = Some((key, place));
         if let Some(group) = self.list.get_mut(place) {
+            let before = group.rows.len();
             put_varint(&mut group.rows, id.wrapping_sub(group.last).cast_unsigned());
             group.last = id;
+            self.bytes += group.rows.len() - before;
         }
-        Ok(())
+        if self.bytes <= MOST_BYTES { Ok(()) } else { Err(TooMany) }
     }
 
     fn place(&mut self, key: Key) -> Result<usize, TooMany> {
@@ -120,5 +127,12 @@ mod tests {
         (0..most).try_for_each(|id| groups.add([Some(id), None], id)).unwrap();
         assert!(groups.add([Some(7), None], most).is_ok());
         assert!(groups.add([Some(most), None], most + 1).is_err());
+    }
+
+    #[test]
+    fn rows_beyond_what_memory_may_hold_are_refused() {
+        let mut groups = Groups { bytes: MOST_BYTES - 1, ..Groups::default() };
+        assert!(groups.add([None, None], 1).is_ok());
+        assert!(groups.add([None, None], 2).is_err());
     }
 }

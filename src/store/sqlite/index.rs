@@ -65,6 +65,9 @@ impl Index {
     /// # Errors
     /// The disk is full, or the rows are not in the order they are said to be in.
     pub(super) fn add(&mut self, batch: &RecordBatch, ids: &[i64], pages: &mut PageFile) -> Result<()> {
+        if self.is_left() {
+            return Ok(());
+        }
         let columns = self.columns.iter().map(|column| Values::of(batch, column.name));
         let columns: Vec<Values<'_>> =
             columns.collect::<Result<_, _>>().map_err(Error::store(pages.path(), ACTION))?;

@@ -77,9 +77,10 @@ impl<'a> Keys<'a> {
         for (numbers, values) in keys.columns.iter_mut().zip(columns) {
             *numbers = match values {
                 Values::Integer(values) => Numbers::Integer(values),
-                Values::Interned(codes, names) => {
-                    Numbers::Text(codes, names.iter().flatten().map(|name| texts.number(name)).collect())
-                }
+                Values::Interned(codes, names) => Numbers::Text(
+                    codes,
+                    names.iter().map(|name| texts.number(name.unwrap_or_default())).collect(),
+                ),
                 Values::Real(_) | Values::Text(_) => Numbers::None,
             };
         }

@@ -310,6 +310,19 @@ fn is_prefix(whole: &Connection, part: &Connection, what: &str) {
 }
 
 #[test]
+fn salvage_of_a_small_file_that_unpacks_to_many_rows_keeps_them() {
+    let event = b"}(X\x06\0\0\0actionX\x05\0\0\0allocX\x04\0\0\0addrK\x01X\x04\0\0\0sizeK\x01u";
+    let head = b"\x80\x02}(X\x08\0\0\0segments]X\x0d\0\0\0device_traces](](";
+    let events = 600_000;
+    let file = gzip(&[head.as_slice(), &event.repeat(events), b"eeu."].concat());
+    assert!(file.len() < 1 << 20);
+    let (_dir, output, database) = ingest(&file[..file.len() * 9 / 10], &["--salvage"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let found = number(&Connection::open(database).unwrap(), "SELECT COUNT(*) FROM traces");
+    assert!((500_000..600_000).contains(&found), "{found}");
+}
+
+#[test]
 fn salvage_of_a_whole_snapshot_changes_nothing() {
     let pickle = fixture("npu_two_devices.pickle");
     same(&database(&pickle, &[]), &database(&pickle, &["--salvage"]), "--salvage");

@@ -90,6 +90,21 @@ fn an_event_that_stands_in_its_list_twice_is_read_twice_however_many_were_read_b
 }
 
 #[test]
+fn rows_of_a_small_file_wait_for_its_end_however_many_they_are() {
+    let events = 70_000;
+    let entry = |index: u8| [b"}q", [index].as_slice(), b"(", &items(), b"u"].concat();
+    let entries = [entry(0), entry(1).repeat(events - 1)].concat();
+    // The first event once more: the stream does not go on, and the file is read again as a whole.
+    let twice = snapshot_of(&[entries.as_slice(), b"h\x00"].concat());
+    assert!(twice.len() < 8 << 20);
+    assert_eq!(usize::try_from(read(&twice).unwrap().summary.events).unwrap(), events + 1);
+    let cut = &snapshot_of(&entries)[..twice.len() - 40];
+    let salvaged = read_with(cut, &Options { salvage: true, ..Options::default() }).unwrap();
+    assert_eq!(usize::try_from(salvaged.summary.events).unwrap(), events - 1);
+    assert_eq!(salvaged.ints("traces", "id").len(), events - 1, "no row is written twice");
+}
+
+#[test]
 fn a_list_that_is_stored_twice_is_found_under_both_numbers() {
     let entry = |frames: &[u8]| [b"}(", items().as_slice(), &word("frames"), frames, b"u"].concat();
     let entries = [entry(b"]q\x00q\x01"), entry(b"h\x00"), entry(b"h\x01")].concat();
