@@ -223,6 +223,13 @@ impl Job {
         let counts = counts.map(|(count, noun)| counted(count, noun));
         let name = self.source.file_name().unwrap_or_default();
         writeln!(out, "{}: {}{written}", name.display(), counts.join(", "))?;
+        if summary.events == 0 && !self.options.filter.is_all() {
+            writeln!(
+                out,
+                "note: {}: no event is left; `npusnap info` lists devices and events",
+                name.display()
+            )?;
+        }
         if let Some(salvaged) = &summary.salvaged {
             let rest = format!("byte {}: {}; the rest is lost", salvaged.offset, salvaged.reason);
             writeln!(out, "warning: {}: salvaged up to {rest}", name.display())?;

@@ -118,7 +118,9 @@ impl Args {
     /// Whether there is one SOURCE and one query; a second SOURCE stands where the query would.
     fn check(&self) -> Result<()> {
         let Some(query) = &self.query else { return Ok(()) };
-        let reason = if Path::new(query).exists() {
+        let reason = if Path::new(query).is_dir() {
+            format!("is a folder and no query; a second snapshot: `--ref {query}`")
+        } else if Path::new(query).exists() {
             format!(
                 "is a file and no query; a second snapshot: `--ref {query}`; a file with a query: `-f {query}`"
             )
@@ -229,7 +231,9 @@ fn read_query(path: &Path, from: impl Read) -> Result<String> {
         let reason = format!("has {most} and does not end, so it is no query");
         return Err(Error::Usage { what: format!("`{}`", path.display()), reason });
     }
-    String::from_utf8(bytes).map_err(|_| Error::Usage {
+    // Editors on Windows put a mark before the text.
+    let text = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&bytes).to_vec();
+    String::from_utf8(text).map_err(|_| Error::Usage {
         what: format!("`{}`", path.display()),
         reason: "is no text in UTF-8, so it is no query".to_owned(),
     })

@@ -74,7 +74,9 @@ pub fn snapshots_of(path: &Path) -> Result<Vec<PathBuf>> {
     for entry in fs::read_dir(path).map_err(Error::io(path, "cannot list"))? {
         let file = entry.map_err(Error::io(path, "cannot list"))?.path();
         let is_hidden = file.file_name().is_some_and(|name| name.as_bytes().starts_with(b"."));
-        if !is_hidden && file.is_file() && is_snapshot(&file) {
+        // Files of the system have no length, and some wait for something to be read.
+        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
+        if !is_hidden && is_file && is_snapshot(&file) {
             found.push(file);
         }
     }

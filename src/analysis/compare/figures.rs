@@ -77,6 +77,7 @@ fn stacks(outcome: &CompareOutcome) -> Option<TableFigure> {
             vec![
                 Cell::name(stack.device_index.to_string()),
                 Cell::stack_id(stack.stack_id),
+                Cell::stack_id(stack.base_stack_id),
                 Cell::stack(place(stack.frames_json.as_deref()), stack.stack_id),
                 Cell::bytes(stack.live_bytes),
                 Cell::bytes(stack.base_bytes),
@@ -95,6 +96,7 @@ fn stacks(outcome: &CompareOutcome) -> Option<TableFigure> {
             &[
                 ("device", "设备"),
                 ("stack in a", "a 的调用栈"),
+                ("stack in b", "b 的调用栈"),
                 ("place", "位置"),
                 ("a", "a"),
                 ("b", "b"),

@@ -295,7 +295,7 @@ fn suspects(device: &DeviceLeak) -> TableFigure {
         ("stack", "调用栈"),
         ("verdict", "判断"),
         ("grew in", "增长次数"),
-        ("of", "共"),
+        ("of", "间隔数"),
         ("growth", "增长"),
         ("per step", "每步"),
         ("live", "存活"),
@@ -341,7 +341,7 @@ fn long_lived(device: &DeviceLeak) -> TableFigure {
         ("bytes", "字节"),
         ("blocks", "块数"),
         ("grew in", "增长次数"),
-        ("of", "共"),
+        ("of", "间隔数"),
         ("where", "位置"),
     ];
     let row = |stack: &Named<StackGrowth>| {

@@ -129,8 +129,8 @@ fn details(failure: &Failure, recent: Option<i64>) -> Vec<Figure> {
 fn lately(recent: Option<i64>) -> Text {
     match recent.map(quantity::count) {
         Some(events) => Text::new(
-            format!("Who grew last (lately: the {events} events before it)"),
-            format!("最近增长者（近期：此前 {events} 个事件）"),
+            format!("Who grew last (lately: up to {events} events before it)"),
+            format!("最近增长者（近期：此前至多 {events} 个事件）"),
         ),
         None => Text::new("Who grew last", "最近增长者"),
     }

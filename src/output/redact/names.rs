@@ -15,7 +15,7 @@ const HOMES: [&str; 4] = ["home", "homes", "users", "documents and settings"];
 const LONGEST: usize = 64;
 /// Folders beside those of users, and words that a result is made of: as names they would tell nobody, and replacing them
 /// would make a result unreadable.
-const ORDINARY: [&str; 60] = [
+const ORDINARY: &[&str] = &[
     "active",
     "address",
     "admin",
@@ -25,35 +25,70 @@ const ORDINARY: [&str; 60] = [
     "alloc",
     "allocated",
     "allocator",
+    "and",
     "app",
+    "ascend",
+    "at",
+    "before",
     "block",
     "blocks",
+    "by",
     "bytes",
     "cache",
+    "compare",
+    "completed",
     "count",
+    "critical",
     "cuda",
     "data",
     "default",
     "device",
     "devices",
+    "error",
     "event",
     "events",
+    "false",
+    "for",
+    "fragment",
     "free",
+    "freed",
     "gpu",
     "health",
+    "high",
     "home",
+    "host",
+    "in",
+    "inactive",
+    "info",
+    "is",
+    "it",
+    "large",
     "leak",
     "leaks",
+    "likely",
     "list",
+    "live",
+    "low",
     "main",
+    "map",
     "memory",
     "model",
     "name",
+    "no",
+    "none",
+    "not",
     "note",
     "npu",
+    "null",
+    "of",
+    "ok",
+    "on",
     "oom",
+    "overview",
     "peak",
+    "pending",
     "pickle",
+    "pinned",
     "pool",
     "public",
     "python",
@@ -64,18 +99,31 @@ const ORDINARY: [&str; 60] = [
     "share",
     "shared",
     "size",
+    "small",
     "snapshot",
     "stack",
     "stacks",
     "state",
     "step",
+    "steps",
     "stream",
+    "suspected",
+    "that",
+    "the",
     "time",
+    "to",
     "torch",
     "train",
+    "true",
+    "unknown",
+    "unmap",
     "user",
     "users",
+    "warning",
+    "window",
+    "with",
     "work",
+    "workspace",
 ];
 
 row! {
@@ -169,6 +217,12 @@ impl Names {
         let mut parts = text.split(['/', '\\']).peekable();
         let mut is_home = false;
         while let Some(part) = parts.next() {
+            if let Some((before, name)) = part.rsplit_once('~')
+                && parts.peek().is_some()
+                && !before.ends_with(char::is_alphanumeric)
+            {
+                self.keep(name);
+            }
             // JSON doubles what separates the parts of a Windows path.
             if part.is_empty() && is_home {
                 continue;
@@ -196,6 +250,8 @@ impl Names {
         let name = name.trim().to_lowercase();
         let is_name =
             name.chars().filter(|symbol| symbol.is_alphanumeric()).count() > 1 && name.len() <= LONGEST;
+        // A number of an employee cannot be told from one that was measured; in a path it goes with the folders.
+        let is_name = is_name && name.chars().any(char::is_alphabetic);
         if is_name && !ORDINARY.contains(&name.as_str()) {
             self.found.insert((std::cmp::Reverse(name.len()), name));
         }
@@ -275,7 +331,8 @@ mod tests {
             ("saved to /home/eve", vec!["eve"]),
             ("saved to /home/eve and gone", vec!["eve"]),
             ("/mnt/nfs/homes/张伟/run.py", vec!["张伟"]),
-            ("/home/shared/run.py, /home/x/run.py", vec![]),
+            ("~carol/run.py of ~ and ~5", vec!["carol"]),
+            ("/home/shared/run.py, /home/x/run.py, /home/ascend/a.py, /home/1010/a.py", vec![]),
             ("at home/work balance", vec![]),
         ] {
             assert_eq!(names(text), expected, "{text}");

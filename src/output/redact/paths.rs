@@ -30,22 +30,33 @@ pub(super) fn shortened(text: &str) -> Cow<'_, str> {
     Cow::Owned(redacted)
 }
 
-/// Where an absolute path begins: a slash, or a drive letter, that no word stands before.
+/// Where an absolute path begins: a slash, a drive letter, a home folder or a server, that no word stands before.
 fn path_start(text: &str) -> Option<usize> {
     let mut before = None;
     for (at, symbol) in text.char_indices() {
         let begins =
-            before.is_none_or(|before: char| !before.is_alphanumeric() && !"._-/\\:~…)]".contains(before));
+            before.is_none_or(|before: char| !before.is_alphanumeric() && !"._-/\\~…)]".contains(before));
         let next = text.get(at + symbol.len_utf8()..).unwrap_or_default();
         let is_unix = symbol == '/' && next.starts_with(|c: char| c.is_alphanumeric() || "._-~".contains(c));
         let is_drive = symbol.is_ascii_alphabetic() && (next.starts_with(":\\") || next.starts_with(":/"));
-        let is_home = symbol == '~' && next.starts_with('/');
-        if begins && (is_unix || is_drive || is_home) {
+        let is_home = symbol == '~' && (next.starts_with('/') || names_home(next));
+        let is_server = symbol == '\\' && next.starts_with('\\');
+        // Behind `file:` stand two slashes more than the path has.
+        let is_file = is_unix && text.get(..at).is_some_and(|before| before.ends_with("file://"));
+        if is_file || begins && (is_unix || is_drive || is_home || is_server) {
             return Some(at);
         }
         before = Some(symbol);
     }
     None
+}
+
+/// Whether what stands behind `~` is a user's name and a slash.
+fn names_home(text: &str) -> bool {
+    let name = text.split('/').next().unwrap_or_default();
+    name.len() < text.len()
+        && name.starts_with(char::is_alphabetic)
+        && name.chars().all(|symbol| symbol.is_alphanumeric() || "._-".contains(symbol))
 }
 
 /// What a path as frames have it does not hold.
@@ -64,7 +75,8 @@ fn shorten(path: &str) -> String {
     // Of a path as short as /home/name/run.py even the last two parts name somebody.
     let is_home =
         |at: usize| parts.get(at).is_some_and(|part| matches!(*part, "home" | "Users" | "~" | "users"));
-    let from = if from > 0 && is_home(from - 1) {
+    let is_own = |at: usize| parts.get(at).is_some_and(|part| part.len() > 1 && part.starts_with('~'));
+    let from = if is_own(from) || from > 0 && is_home(from - 1) {
         from + 1
     } else if is_home(from) {
         from + 2
