@@ -61,7 +61,7 @@ pub struct Ahead {
 }
 
 /// Bytes that are made available before the sink reads ahead, so that few dicts are cut by the end of the window.
-const AHEAD_BYTES: usize = 1 << 16;
+const AHEAD_BYTES: usize = 1 << 14;
 
 /// What stops a step: the pickle itself, or the sink.
 pub(super) enum Stop<E> {

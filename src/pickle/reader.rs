@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use super::error::PickleErrorKind;
 
 /// Bytes read at once, and what the window holds unless one argument is larger.
-const WINDOW: usize = 1 << 20;
+const WINDOW: usize = 1 << 18;
 
 /// Bounds-checked cursor over an input of any size.
 pub(crate) struct Reader<R> {

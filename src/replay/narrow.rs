@@ -49,15 +49,24 @@ impl Form {
 impl Narrow {
     /// Stores `values`.
     pub(super) fn of(values: impl Iterator<Item = i64> + Clone) -> Self {
-        let (length, smallest) =
-            values.clone().fold((0, i64::MAX), |(length, smallest), value| (length + 1, smallest.min(value)));
-        let above = values.map(|value| value.wrapping_sub(smallest).cast_unsigned());
-        let set = above.clone().fold(0, |set, value| set | value);
-        let shift = if set == 0 { 0 } else { set.trailing_zeros() };
-        let above = above.map(|value| value >> shift);
-        let (width, buffer) = match u64::BITS - (set >> shift).leading_zeros() {
-            0 => (Width::None, Buffer::from_vec(Vec::<u8>::new())),
-            1..=8 => (Width::One, stored::<u8>(above)),
+        let first = values.clone().next().unwrap_or_default();
+        if values.clone().all(|value| value == first) {
+            let form = Form { length: values.count(), smallest: first, shift: 0, width: Width::None };
+            return Self { form, buffer: Buffer::from_vec(Vec::<u8>::new()) };
+        }
+        let (mut length, mut smallest, mut largest, mut unlike) = (0, first, first, 0);
+        for value in values.clone() {
+            length += 1;
+            smallest = smallest.min(value);
+            largest = largest.max(value);
+            unlike |= value ^ first;
+        }
+        // Low bits that are the same in all of them are those of the smallest.
+        let shift = unlike.trailing_zeros();
+        let most = largest.wrapping_sub(smallest).cast_unsigned() >> shift;
+        let above = values.map(|value| value.wrapping_sub(smallest).cast_unsigned() >> shift);
+        let (width, buffer) = match u64::BITS - most.leading_zeros() {
+            ..=8 => (Width::One, stored::<u8>(above)),
             9..=16 => (Width::Two, stored::<u16>(above)),
             17..=32 => (Width::Four, stored::<u32>(above)),
             _ => (Width::Eight, stored::<u64>(above)),

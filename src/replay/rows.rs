@@ -20,6 +20,9 @@ const CHUNK_ROWS: usize = 32 * 1024;
 /// Rows in a batch for the stores.
 const BATCH_ROWS: usize = 64 * 1024;
 
+/// Rows that wait to go into the columns of a batch together.
+const PENDING_ROWS: usize = 64;
+
 /// Columns of integers.
 const INTEGERS: usize = 10;
 
@@ -112,7 +115,7 @@ impl Rows {
 
     /// Writes the rows, the one that came last first.
     pub(super) fn write(&self, places: &Places, sink: &mut dyn RowSink) -> Result<()> {
-        let mut output = Output { builder: AllocationsBuilder::default(), id: 0, sink };
+        let mut output = Output { builder: AllocationsBuilder::default(), pending: Vec::new(), id: 0, sink };
         let starts = [0].into_iter().chain(self.devices.iter().map(|(_, _, end)| *end));
         let chunks: Vec<_> = starts.zip(&self.devices).collect();
         for (start, (device_id, reading, end)) in chunks.into_iter().rev() {
@@ -202,6 +205,7 @@ impl Names for Words {
 /// Rows on their way to the stores.
 struct Output<'a> {
     builder: AllocationsBuilder,
+    pending: Vec<Allocation>,
     id: i64,
     sink: &'a mut dyn RowSink,
 }
@@ -211,7 +215,7 @@ impl Output<'_> {
         let known = |value: i64, unknown: i64| Some(value).filter(|value| *value != unknown);
         let place = places.get(row.place);
         self.id += 1;
-        self.builder.push(Allocation {
+        self.pending.push(Allocation {
             id: self.id,
             device_id,
             addr: row.addr,
@@ -238,10 +242,20 @@ impl Output<'_> {
                 Fate::Freed => FREED,
             },
         });
+        if self.pending.len() < PENDING_ROWS {
+            return Ok(());
+        }
+        self.collect_pending();
         if self.builder.len() < BATCH_ROWS { Ok(()) } else { self.flush() }
     }
 
+    fn collect_pending(&mut self) {
+        self.builder.extend(&self.pending);
+        self.pending.clear();
+    }
+
     fn flush(&mut self) -> Result<()> {
+        self.collect_pending();
         if self.builder.is_empty() {
             return Ok(());
         }

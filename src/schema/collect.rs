@@ -57,6 +57,25 @@ impl<T: Default + Copy + PartialEq> Collect<T> {
         self.values.push(value.unwrap_or_default());
     }
 
+    /// Appends values, or NULLs. A column at a time this takes a fraction of the time of pushing row by row.
+    #[inline]
+    pub(super) fn extend(&mut self, values: impl ExactSizeIterator<Item = Option<T>> + Clone) {
+        if self.values.is_empty() {
+            let first = if self.same == 0 { values.clone().next().flatten() } else { self.first };
+            if values.clone().fold(true, |same, value| same & (value == first)) {
+                self.first = first;
+                self.same += values.len();
+                return;
+            }
+        } else if self.valid.is_empty() && values.clone().fold(true, |all, value| all & value.is_some()) {
+            return self.values.extend(values.map(Option::unwrap_or_default));
+        } else if !self.valid.is_empty() {
+            self.valid.extend(values.clone().map(|value| value.is_some()));
+            return self.values.extend(values.map(Option::unwrap_or_default));
+        }
+        values.for_each(|value| self.push(value));
+    }
+
     /// Moves what was collected into the array that `build` makes of it.
     pub(super) fn finish(&mut self, build: impl FnOnce(Vec<T>, Option<NullBuffer>) -> ArrayRef) -> ArrayRef {
         let same = std::mem::take(&mut self.same);
@@ -121,6 +140,24 @@ mod tests {
             let array = finish(&mut collect);
             assert_eq!(array.as_primitive::<Int64Type>().iter().collect::<Vec<_>>(), batch);
         }
+    }
+
+    #[test]
+    fn values_in_parts_stand_where_values_one_by_one_would() {
+        let values = [None, Some(1), Some(1), Some(0)];
+        let mut collect = Collect::default();
+        // All sequences of seven values, in two parts of three and one that is pushed alone.
+        for number in 0..4_usize.pow(7) {
+            let batch: Vec<_> = (0..7).map(|digit| values[number >> (2 * digit) & 3]).collect();
+            for part in batch[..6].chunks(3) {
+                collect.extend(part.iter().copied());
+            }
+            collect.push(batch[6]);
+            let array = finish(&mut collect);
+            assert_eq!(array.as_primitive::<Int64Type>().iter().collect::<Vec<_>>(), batch);
+        }
+        collect.extend([].into_iter());
+        assert_eq!(finish(&mut collect).len(), 0);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub struct FrameRow {
 }
 
 /// A Rust type that can stand in a table's column.
-pub trait ColumnValue: Sized {
+pub trait ColumnValue: Clone {
     /// Collects the column.
     type Builder: Default + Send;
     /// Type name in SQLite's DDL; `None` for a column that only Parquet has.
@@ -63,6 +63,10 @@ pub trait ColumnValue: Sized {
     }
     /// Appends a value.
     fn push(builder: &mut Self::Builder, value: Self);
+    /// Appends the value of each row.
+    fn extend<R>(builder: &mut Self::Builder, rows: &[R], value: impl Fn(&R) -> &Self) {
+        rows.iter().for_each(|row| Self::push(builder, value(row).clone()));
+    }
     /// Moves what was collected into an array and leaves the builder empty.
     fn finish(builder: &mut Self::Builder, names: &dyn Names) -> ArrayRef;
 }
@@ -79,6 +83,11 @@ impl ColumnValue for i64 {
     #[inline]
     fn push(builder: &mut Self::Builder, value: Self) {
         builder.push(Some(value));
+    }
+
+    #[inline]
+    fn extend<R>(builder: &mut Self::Builder, rows: &[R], value: impl Fn(&R) -> &Self) {
+        builder.extend(rows.iter().map(|row| Some(*value(row))));
     }
 
     fn finish(builder: &mut Self::Builder, _names: &dyn Names) -> ArrayRef {
@@ -102,6 +111,11 @@ impl ColumnValue for Option<i64> {
     #[inline]
     fn push(builder: &mut Self::Builder, value: Self) {
         builder.push(value);
+    }
+
+    #[inline]
+    fn extend<R>(builder: &mut Self::Builder, rows: &[R], value: impl Fn(&R) -> &Self) {
+        builder.extend(rows.iter().map(|row| *value(row)));
     }
 
     fn finish(builder: &mut Self::Builder, _names: &dyn Names) -> ArrayRef {
@@ -218,6 +232,11 @@ impl ColumnValue for Symbol {
         builder.push(Some(value.0));
     }
 
+    #[inline]
+    fn extend<R>(builder: &mut Self::Builder, rows: &[R], value: impl Fn(&R) -> &Self) {
+        builder.extend(rows.iter().map(|row| Some(value(row).0)));
+    }
+
     fn finish(builder: &mut Self::Builder, names: &dyn Names) -> ArrayRef {
         builder.finish(|keys, nulls| dictionary(keys, nulls, names))
     }
@@ -239,6 +258,11 @@ impl ColumnValue for Option<Symbol> {
     #[inline]
     fn push(builder: &mut Self::Builder, value: Self) {
         builder.push(value.map(|symbol| symbol.0));
+    }
+
+    #[inline]
+    fn extend<R>(builder: &mut Self::Builder, rows: &[R], value: impl Fn(&R) -> &Self) {
+        builder.extend(rows.iter().map(|row| value(row).map(|symbol| symbol.0)));
     }
 
     fn finish(builder: &mut Self::Builder, names: &dyn Names) -> ArrayRef {

@@ -128,6 +128,12 @@ macro_rules! tables {
                     $(<$ty as $crate::schema::ColumnValue>::push(&mut self.$col, row.$col);)+
                 }
 
+                /// Appends rows, a column at a time.
+                pub fn extend(&mut self, rows: &[$row]) {
+                    self.rows += rows.len();
+                    $(<$ty as $crate::schema::ColumnValue>::extend(&mut self.$col, rows, |row| &row.$col);)+
+                }
+
                 /// Rows collected since the last [`finish`](Self::finish).
                 #[must_use]
                 pub fn len(&self) -> usize {

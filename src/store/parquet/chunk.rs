@@ -73,7 +73,7 @@ impl Chunk {
 
     /// Bytes of the dictionary.
     pub(super) fn dictionary_bytes(&self) -> usize {
-        self.dictionary.page().len()
+        self.dictionary.bytes()
     }
 
     /// Adds a page.
@@ -128,9 +128,7 @@ impl Chunk {
     /// Values that lie in no order leave no page out of a query.
     fn range(&self, values: Values<'_>) -> Option<(i64, i64)> {
         match values {
-            Values::Integers(values) if self.storage != Storage::Dictionary => {
-                values.iter().copied().min().zip(values.iter().copied().max())
-            }
+            Values::Integers(values) if self.storage != Storage::Dictionary => facts::range(values),
             _ => None,
         }
     }
@@ -139,13 +137,15 @@ impl Chunk {
     pub(super) fn finish(mut self, codec: &mut Codec) -> Result<(Bytes, ColumnCloseResult)> {
         let mut sink = TrackedWrite::new(Vec::new());
         if self.dictionary.len() > 0 {
+            let num_values = self.dictionary.len();
+            let plain = std::mem::take(&mut self.dictionary).into_page();
             let page = Page::DictionaryPage {
-                buf: codec.compress(self.dictionary.page())?,
-                num_values: self.dictionary.len(),
+                buf: codec.compress(&plain)?,
+                num_values,
                 encoding: Encoding::PLAIN,
                 is_sorted: false,
             };
-            let page = CompressedPage::new(page, self.dictionary.page().len());
+            let page = CompressedPage::new(page, plain.len());
             self.facts.dictionary = Some(SerializedPageWriter::new(&mut sink).write_page(page)?);
         }
         let mut bytes = sink.into_inner()?;

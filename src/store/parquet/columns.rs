@@ -117,9 +117,7 @@ fn write_column(chunk: &mut Chunk, column: &ArrayRef, codec: &mut Codec) -> Resu
                 Present::All => chunk.page(rows.len(), nulls, Values::Integers(values), codec),
                 Present::None => chunk.page(rows.len(), nulls, Values::Integers(&[]), codec),
                 Present::Some(nulls) => {
-                    let values: Vec<i64> =
-                        nulls.valid_indices().filter_map(|row| values.get(row)).copied().collect();
-                    chunk.page(rows.len(), Some(nulls), Values::Integers(&values), codec)
+                    chunk.page(rows.len(), Some(nulls), Values::Integers(&valid(values, nulls)), codec)
                 }
             }
         });
@@ -136,12 +134,19 @@ fn write_column(chunk: &mut Chunk, column: &ArrayRef, codec: &mut Codec) -> Resu
         let values: Vec<u32> = match present(nulls) {
             Present::All => keys.iter().map(|key| places.get(*key)).collect(),
             Present::None => Vec::new(),
-            Present::Some(nulls) => {
-                nulls.valid_indices().filter_map(|row| keys.get(row)).map(|key| places.get(*key)).collect()
-            }
+            Present::Some(nulls) => valid(keys, nulls).into_iter().map(|key| places.get(key)).collect(),
         };
         chunk.page(rows.len(), nulls, Values::Texts(&values), codec)
     })
+}
+
+/// The values that are not NULL.
+fn valid<T: Copy>(values: &[T], nulls: &NullBuffer) -> Vec<T> {
+    let mut valid = Vec::with_capacity(nulls.len() - nulls.null_count());
+    for (start, end) in nulls.valid_slices() {
+        valid.extend_from_slice(values.get(start..end).unwrap_or_default());
+    }
+    valid
 }
 
 /// The places in a chunk's dictionary of the texts of a batch.

@@ -5,8 +5,8 @@ use std::hash::BuildHasher as _;
 use foldhash::fast::RandomState;
 use hashbrown::hash_table::{Entry, HashTable};
 
-/// Integers that are recognised without a look into the table of all: a power of two.
-const RECENT: usize = 1024;
+/// Places that there is room for at first: a power of two.
+const FIRST_SLOTS: usize = 1024;
 
 /// No place: so many values are in no dictionary.
 const NOWHERE: u32 = u32::MAX;
@@ -14,12 +14,13 @@ const NOWHERE: u32 = u32::MAX;
 /// The different values of a column chunk. Hashes are seeded by chance, so that no file can be made of values that collide.
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
-    /// The values as the page of the dictionary has them.
+    integers: Vec<i64>,
+    /// Places of integers where their hash says, or behind it where others are already; at most half are taken. A place alone
+    /// is a quarter of what a table of values would have in the cache.
+    slots: Vec<u32>,
+    /// Texts as the page of the dictionary has them.
     page: Vec<u8>,
-    len: u32,
-    integers: HashTable<(i64, u32)>,
-    /// Integers seen lately, where their hash says.
-    recent: Vec<(i64, u32)>,
+    text_count: u32,
     /// Where the texts begin in the page, and their places.
     texts: HashTable<(usize, u32)>,
     hasher: RandomState,
@@ -28,48 +29,73 @@ pub(super) struct Dictionary {
 impl Dictionary {
     /// Values in it.
     pub(super) fn len(&self) -> u32 {
-        self.len
+        self.text_count.saturating_add(u32::try_from(self.integers.len()).unwrap_or(NOWHERE))
+    }
+
+    /// Bytes of the values in their page.
+    pub(super) fn bytes(&self) -> usize {
+        self.page.len() + self.integers.len() * size_of::<i64>()
     }
 
     /// The values as their page has them, before compression.
-    pub(super) fn page(&self) -> &[u8] {
-        &self.page
+    pub(super) fn into_page(mut self) -> Vec<u8> {
+        self.page.extend(self.integers.iter().flat_map(|value| value.to_le_bytes()));
+        self.page
     }
 
     /// Appends the places of `values`. New ones are added.
     pub(super) fn integers(&mut self, values: &[i64], places: &mut Vec<u32>) {
-        self.recent.resize(RECENT, (0, NOWHERE));
         places.extend(values.iter().map(|value| self.integer(*value)));
+    }
+
+    /// The slot to look for a value in first.
+    #[inline]
+    fn slot(&self, value: i64) -> usize {
+        usize::try_from(self.hasher.hash_one(value)).unwrap_or_default() & self.slots.len().wrapping_sub(1)
     }
 
     #[inline]
     fn integer(&mut self, value: i64) -> u32 {
-        let hash = self.hasher.hash_one(value);
-        let spot = usize::try_from(hash).unwrap_or_default() % RECENT;
-        if let Some((seen, place)) = self.recent.get(spot)
-            && *seen == value
-            && *place != NOWHERE
-        {
-            return *place;
+        let mut slot = self.slot(value);
+        loop {
+            let Some(place) = self.slots.get(slot).copied() else {
+                if self.slots.is_empty() {
+                    break self.add(value);
+                }
+                slot = 0;
+                continue;
+            };
+            match index(place).and_then(|at| self.integers.get(at)) {
+                Some(known) if *known == value => break place,
+                Some(_) => slot += 1,
+                None => break self.add(value),
+            }
         }
-        let place = self.look_up(value, hash);
-        if let Some(recent) = self.recent.get_mut(spot) {
-            *recent = (value, place);
+    }
+
+    #[cold]
+    fn add(&mut self, value: i64) -> u32 {
+        let place = u32::try_from(self.integers.len()).unwrap_or(NOWHERE);
+        self.integers.push(value);
+        if self.integers.len() * 2 > self.slots.len() {
+            let count = (self.slots.len() * 2).max(FIRST_SLOTS);
+            self.slots.clear();
+            self.slots.resize(count, NOWHERE);
+            for place in 0..place {
+                self.settle(place);
+            }
         }
+        self.settle(place);
         place
     }
 
-    fn look_up(&mut self, value: i64, hash: u64) -> u32 {
-        let hasher = &self.hasher;
-        match self.integers.entry(hash, |known| known.0 == value, |known| hasher.hash_one(known.0)) {
-            Entry::Occupied(known) => known.get().1,
-            Entry::Vacant(free) => {
-                let place = self.len;
-                free.insert((value, place));
-                self.len += 1;
-                self.page.extend_from_slice(&value.to_le_bytes());
-                place
-            }
+    /// Puts a place where its value is looked for.
+    fn settle(&mut self, place: u32) {
+        let Some(value) = index(place).and_then(|at| self.integers.get(at)) else { return };
+        let slot = self.slot(*value);
+        let (before, behind) = self.slots.split_at_mut(slot);
+        if let Some(free) = behind.iter_mut().chain(before).find(|slot| **slot == NOWHERE) {
+            *free = place;
         }
     }
 
@@ -82,15 +108,19 @@ impl Dictionary {
         match self.texts.entry(hash, is_it, hash_of) {
             Entry::Occupied(known) => known.get().1,
             Entry::Vacant(free) => {
-                let place = self.len;
+                let place = self.text_count;
                 free.insert((self.page.len(), place));
-                self.len += 1;
+                self.text_count += 1;
                 self.page.extend_from_slice(&u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes());
                 self.page.extend_from_slice(text.as_bytes());
                 place
             }
         }
     }
+}
+
+fn index(place: u32) -> Option<usize> {
+    usize::try_from(place).ok()
 }
 
 /// The text that begins, with its length, at `start` of a page.
@@ -106,14 +136,15 @@ mod tests {
 
     #[test]
     fn a_value_has_one_place_however_often_it_comes() {
-        // More values than are remembered, so that each way to find one is taken.
-        let values: Vec<i64> = (0..5000).map(|n| (n * 7919) % 3001 - 1500).collect();
+        // So many that the table has grown more than once.
+        let values: Vec<i64> = (0..9000).map(|n| (n * 7919) % 3001 - 1500).collect();
         let (mut dictionary, mut places) = (Dictionary::default(), Vec::new());
         dictionary.integers(&values, &mut places);
-        assert_eq!(dictionary.len(), 3001);
+        assert_eq!((dictionary.len(), dictionary.bytes()), (3001, 3001 * 8));
+        let page = dictionary.into_page();
         let value = |place: u32| {
             let at = usize::try_from(place).unwrap() * 8;
-            i64::from_le_bytes(dictionary.page()[at..at + 8].try_into().unwrap())
+            i64::from_le_bytes(page[at..at + 8].try_into().unwrap())
         };
         assert_eq!(places.iter().map(|place| value(*place)).collect::<Vec<_>>(), values);
     }
@@ -129,7 +160,7 @@ mod tests {
     fn texts_stand_with_their_length_before_them() {
         let mut dictionary = Dictionary::default();
         assert_eq!(["alloc", "", "alloc", ""].map(|text| dictionary.text(text)), [0, 1, 0, 1]);
-        assert_eq!(dictionary.page(), b"\x05\0\0\0alloc\0\0\0\0");
+        assert_eq!(dictionary.page, b"\x05\0\0\0alloc\0\0\0\0");
         // So many that the table has grown.
         let places: Vec<u32> = (0..2000).map(|n| dictionary.text(&(n % 1000).to_string())).collect();
         assert_eq!(places, (2..1002).chain(2..1002).collect::<Vec<_>>());

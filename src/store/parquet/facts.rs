@@ -34,6 +34,19 @@ pub(super) fn number<T: TryFrom<N>, N>(count: N) -> Result<T> {
     T::try_from(count).map_err(|_too_large| ParquetError::General("a column chunk is too large".to_owned()))
 }
 
+/// The smallest and the largest of the values, most of which climb.
+pub(super) fn range(values: &[i64]) -> Option<(i64, i64)> {
+    let (first, last) = (*values.first()?, *values.last()?);
+    if values.is_sorted() {
+        return Some((first, last));
+    }
+    Some(
+        values
+            .iter()
+            .fold((first, first), |(smallest, largest), value| (smallest.min(*value), largest.max(*value))),
+    )
+}
+
 impl Facts {
     /// Sums up a chunk of so many bytes that begins with its dictionary, if it has one. Smallest and largest values are
     /// given only where they are of use.

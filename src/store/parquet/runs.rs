@@ -33,9 +33,26 @@ pub(super) fn numbers(values: &[u32], width: u32, out: &mut Vec<u8>) {
         return repeated(values.len(), *first, width, out);
     }
     packed(values.len(), out);
-    let filled = values.len().next_multiple_of(GROUP) - values.len();
-    let zeros = std::iter::repeat_n(0, filled);
-    bits::pack(values.iter().map(|value| u64::from(*value)).chain(zeros), width, out);
+    match width {
+        8 => bytes::<1>(values, out),
+        16 => bytes::<2>(values, out),
+        24 => bytes::<3>(values, out),
+        _ => {
+            let filled = values.len().next_multiple_of(GROUP) - values.len();
+            let zeros = std::iter::repeat_n(0, filled);
+            bits::pack(values.iter().map(|value| u64::from(*value)).chain(zeros), width, out);
+        }
+    }
+}
+
+/// Appends groups of numbers of so many whole bytes.
+fn bytes<const WIDTH: usize>(values: &[u32], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.resize(start + values.len().next_multiple_of(GROUP) * WIDTH, 0);
+    let (slots, _) = out.get_mut(start..).unwrap_or_default().as_chunks_mut::<WIDTH>();
+    for (slot, value) in slots.iter_mut().zip(values) {
+        *slot = value.to_le_bytes().first_chunk().copied().unwrap_or([0; WIDTH]);
+    }
 }
 
 /// Appends the definition levels of a page of `rows`, with their length before them: 1 for a value, 0 for NULL.
@@ -88,6 +105,17 @@ mod tests {
         // Nine are two groups, and the second is filled up.
         assert_eq!(encoded(&[1, 0, 0, 0, 0, 0, 0, 0, 1], 1), [5, 1, 1]);
         assert!(encoded(&[], 1).is_empty());
+    }
+
+    #[test]
+    fn numbers_of_whole_bytes_stand_in_them() {
+        assert_eq!(encoded(&[1, 2], 8), [3, 1, 2, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(encoded(&[0x102, 3], 16), [[3, 2, 1, 3, 0].as_slice(), &[0; 12]].concat());
+        assert_eq!(encoded(&[0x1_0203, 4], 24), [[3, 3, 2, 1, 4, 0, 0].as_slice(), &[0; 18]].concat());
+        assert_eq!(
+            encoded(&[0x102_0304, 5], 32),
+            [[3, 4, 3, 2, 1, 5, 0, 0, 0].as_slice(), &[0; 24]].concat()
+        );
     }
 
     #[test]
