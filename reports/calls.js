@@ -28,7 +28,8 @@ const Calls = (() => {
       const [index, size, segments, net, stack, time] = point.value;
       return tip(`${word("event")} ${count(index)}`, [
         [point.seriesName, bytes(size), point.color],
-        [word("netsegments"), count(segments)],
+        // Segments that grow in place are none more.
+        [word("netsegments"), segments === 0 ? null : count(segments)],
         [word("netsize"), bytes(net)],
         [word("time"), time ? clock(time) : null],
       ], stackLabel(stack));
@@ -56,7 +57,7 @@ const Calls = (() => {
       return tip(chart.extra.names[name] || word("all"), [[word("size"), bytes(size)], [word("share"), share(size, chart)]]);
     },
     tipEvent: () => (bar) => tip(`${word("event")} ${count(bar.data.index)}`, [
-      [bar.data.action, bytes(Math.abs(bar.value)), bar.color],
+      [bar.data.action, bytes(Math.abs(bar.value)), bar.data.action === "oom" ? style("critical") : bar.color],
       [word("address"), bar.data.address],
       [word("time"), bar.data.time ? clock(bar.data.time) : null],
     ], stackLabel(bar.data.stack)),

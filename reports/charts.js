@@ -163,13 +163,14 @@ const Charts = (() => {
       const button = Page.element("button", { type: "button" }, word(key));
       button.dataset.word = key;
       button.setAttribute("aria-pressed", String(place === 0));
-      button.addEventListener("click", () => {
-        chart.second = place === 1;
-        for (const other of group.children) other.setAttribute("aria-pressed", String(other === button));
-        if (chart.drawn) draw(chart);
-      });
+      button.addEventListener("click", () => chart.choose(place));
       group.append(button);
     });
+    chart.choose = (chosen) => {
+      chart.second = chosen === 1;
+      [...group.children].forEach((button, place) => button.setAttribute("aria-pressed", String(place === chosen)));
+      if (chart.drawn) draw(chart);
+    };
     const bar = chart.figure.querySelector(".controls");
     bar.append(group);
     bar.hidden = false;
@@ -202,7 +203,9 @@ const Charts = (() => {
     const chart = [...charts.values()].find((other) => other.kind === "timeline" && other.device === device);
     if (!chart) return false;
     chart.figure.scrollIntoView();
-    draw(chart);
+    // Positions are of events: an axis of time gives way.
+    if (chart.second) chart.choose(0);
+    else draw(chart);
     const { min, max } = chart.option.xAxis;
     const margin = (max - min) / 40;
     const at = (value) => Math.max(0, Math.min(100, ((value - min) / (max - min)) * 100));
@@ -211,5 +214,20 @@ const Charts = (() => {
     return true;
   }
 
-  return { start, redraw, showEvent };
+  // Points at a segment of a device on its map; whether it is there.
+  function showSegment(device, address) {
+    const chart = [...charts.values()].find((other) => other.kind === "layout" && other.device === device);
+    const row = chart?.extra.rows.findIndex((segment) => segment.address === Page.hexadecimal(address)) ?? -1;
+    if (row < 0) return false;
+    chart.figure.scrollIntoView();
+    draw(chart);
+    chart.drawn.dispatchAction({ type: "restore" });
+    const { series } = chart.option;
+    const seriesIndex = series.findIndex((one) => one.data.some((span) => span[0] === row));
+    const dataIndex = series[seriesIndex]?.data.findIndex((span) => span[0] === row);
+    if (seriesIndex >= 0) chart.drawn.dispatchAction({ type: "showTip", seriesIndex, dataIndex });
+    return true;
+  }
+
+  return { start, redraw, showEvent, showSegment };
 })();

@@ -31,6 +31,7 @@ const Page = (() => {
     if (micros < 6e7) return `${(micros / 1e6).toFixed(2)} s`;
     return `${Math.floor(micros / 6e7)} min ${((micros % 6e7) / 1e6).toFixed(0)} s`;
   }
+  const hexadecimal = (address) => `0x${BigInt(address).toString(16)}`;
   const clock = (micros) => new Date(micros / 1000).toISOString().replace("T", " ").replace("Z", " UTC");
 
   function element(tag, properties = {}, ...children) {
@@ -66,15 +67,21 @@ const Page = (() => {
     return element("div", {}, element("h5", {}, title), list, ...sentences);
   }
 
-  // All frames of a call stack, in a window of its own.
-  function showStack(id) {
-    if (isNothing(id)) return;
+  // A window of its own.
+  function showWindow(title, ...parts) {
     const dialog = document.getElementById("stack");
-    const known = stacks.get(id);
     const close = element("button", { type: "button" }, word("close"));
     close.addEventListener("click", () => dialog.close());
+    dialog.replaceChildren(element("header", {}, element("h2", { id: "stack-title" }, title), close), ...parts);
+    dialog.showModal();
+  }
+
+  // All frames of a call stack.
+  function showStack(id) {
+    if (isNothing(id)) return;
+    const known = stacks.get(id);
     const title = `${word("stack")} ${id}${known?.label ? ` · ${known.label}` : ""}`;
-    const parts = [element("header", {}, element("h2", { id: "stack-title" }, title), close)];
+    const parts = [];
     if (known?.frames) {
       const frames = known.frames.map((place) => {
         const [name, where, own] = data.stacks.frames[place];
@@ -84,10 +91,20 @@ const Page = (() => {
     } else {
       parts.push(element("p", {}, word("more")));
     }
-    parts.push(query(`SELECT frames_json FROM call_stacks WHERE id = ${id}`));
-    dialog.replaceChildren(...parts);
-    dialog.showModal();
+    showWindow(title, ...parts, query(`SELECT frames_json FROM call_stacks WHERE id = ${id}`));
   }
+
+  // Where an event or a segment is to be found that no chart of the page has.
+  const showElsewhere = (title, sql) => showWindow(title, element("p", {}, word("elsewhere")), query(sql));
+  const ofDevice = (device) => `device_id = (SELECT id FROM devices WHERE device_index = ${device})`;
+  const showEvent = (device, index) => showElsewhere(
+    `${word("device")} ${device} · ${word("event")} ${count(index)}`,
+    `SELECT * FROM traces WHERE trace_index = ${index} AND ${ofDevice(device)}`,
+  );
+  const showSegment = (device, address) => showElsewhere(
+    `${word("device")} ${device} · ${word("segment")} ${hexadecimal(address)}`,
+    `SELECT * FROM segments WHERE address = ${address} AND ${ofDevice(device)}`,
+  );
 
   // Call stacks with the bytes they held, largest first; rows are [stack, bytes].
   function heldList(live, other) {
@@ -105,6 +122,6 @@ const Page = (() => {
 
   return {
     root, data, language, word, style, isNothing, bytes, tick, count, percent, duration, clock,
-    element, stackLabel, query, tip, showStack, heldList,
+    element, stackLabel, query, tip, showStack, showEvent, showSegment, heldList, hexadecimal,
   };
 })();

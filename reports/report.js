@@ -124,7 +124,12 @@
     if (button.dataset.event) {
       const [device, index] = button.dataset.event.split(":");
       showDevice(device);
-      Charts.showEvent(Number(device), Number(index));
+      if (!Charts.showEvent(Number(device), Number(index))) Page.showEvent(Number(device), Number(index));
+    }
+    if (button.dataset.segment) {
+      const [device, address] = button.dataset.segment.split(":");
+      showDevice(device);
+      if (!Charts.showSegment(Number(device), address)) Page.showSegment(Number(device), address);
     }
     if (button.classList.contains("copy")) {
       navigator.clipboard?.writeText(button.previousElementSibling.textContent);

@@ -219,6 +219,13 @@ pub enum Target {
         /// Position in its history.
         trace_index: i64,
     },
+    /// A segment on the map of its device.
+    Segment {
+        /// Number of the device.
+        device_index: i64,
+        /// Where it starts.
+        address: i64,
+    },
 }
 
 impl Target {
@@ -228,6 +235,7 @@ impl Target {
         match self {
             Self::Stack(id) => ("stack", id.to_string()),
             Self::Event { device_index, trace_index } => ("event", format!("{device_index}:{trace_index}")),
+            Self::Segment { device_index, address } => ("segment", format!("{device_index}:{address}")),
         }
     }
 }
@@ -263,7 +271,20 @@ impl Cell {
     /// An event of a device, by its position.
     #[must_use]
     pub fn event(device_index: i64, trace_index: i64) -> Self {
-        Self::Link(Text::same(trace_index.to_string()), Target::Event { device_index, trace_index })
+        let words = Text::same(quantity::count(trace_index));
+        Self::Link(words, Target::Event { device_index, trace_index })
+    }
+
+    /// A segment of a device by its address, `-` where it is not known.
+    #[must_use]
+    pub fn segment(device_index: i64, address: Option<i64>) -> Self {
+        address.map_or_else(
+            || Self::name("-"),
+            |address| {
+                let words = Text::same(quantity::address(address));
+                Self::Link(words, Target::Segment { device_index, address })
+            },
+        )
     }
 
     /// A call stack by a name for it; only the name where there is no stack.

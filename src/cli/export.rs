@@ -96,7 +96,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
         return Err(Error::Usage { what: "--output -".to_owned(), reason: reason.to_owned() });
     }
     let cache = if args.no_cache { Cache::Off } else { Cache::Keep };
-    let engine = Engine::open(super::open(&args.source, cache, quiet)?, engine::Options::default())?;
+    let engine = Engine::open(super::open(&args.source, cache, quiet)?, engine::Options::for_analyses())?;
     let redaction = if args.redact { Redaction::learn(&engine, &[&args.source])? } else { Redaction::none() };
     let request = Request { events: args.events, device: args.device, weight, redaction };
     request.check(&engine)?;

@@ -43,7 +43,7 @@ enum Format {
 /// Runs the command.
 pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     let cache = if args.no_cache { Cache::Off } else { Cache::Keep };
-    let engine = Engine::open(super::open(&args.source, cache, quiet)?, engine::Options::default())?;
+    let engine = Engine::open(super::open(&args.source, cache, quiet)?, engine::Options::for_analyses())?;
     let info = Info::read(&engine)?;
     let notes = ImportNote::read(&engine)?;
     let lang = args.lang.into();

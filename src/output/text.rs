@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr as _;
 
-use crate::analysis::{Cell, Figure, Finding, ImportNote, Lang, SnapshotFacts, TableFigure, Text};
+use crate::analysis::{Cell, Figure, Finding, ImportNote, Lang, SnapshotFacts, TableFigure, Target, Text};
 use crate::quantity;
 
 /// Width of the longest mark before a finding, `[critical]`.
@@ -107,6 +107,7 @@ fn write_table(out: &mut dyn Write, table: &TableFigure, lang: Lang) -> io::Resu
             row.iter()
                 .map(|cell| match cell {
                     Cell::Quantity(quantity) => (quantity.text(), true),
+                    Cell::Link(text, Target::Event { .. }) => (text.get(lang).to_owned(), true),
                     Cell::Text(text) | Cell::Link(text, _) => (text.get(lang).to_owned(), false),
                 })
                 .collect()

@@ -19,6 +19,7 @@ const LONGEST_TABLE: usize = 60;
 
 /// A table that scrolls on its own when it is wide or long.
 pub(super) fn table(html: &mut Html<'_>, table: &TableFigure, id: &str, registry: &mut Registry) {
+    let table = &without_empty_columns(table);
     let class = if table.rows.len() > TALL_TABLE { "scroll tall" } else { "scroll" };
     let is_long = table.rows.len() > LONGEST_TABLE;
     let rows = if is_long { registry.add_rows(long_rows(table)).to_string() } else { String::new() };
@@ -64,10 +65,38 @@ pub(super) fn table(html: &mut Html<'_>, table: &TableFigure, id: &str, registry
     html.close("div");
 }
 
+/// The table without columns that have neither a heading nor a word in any row.
+fn without_empty_columns(table: &TableFigure) -> TableFigure {
+    let is_empty = |text: &Text| [Lang::En, Lang::Zh].iter().all(|lang| text.get(*lang).is_empty());
+    let is_shown = |place: usize| {
+        let is_named = table.headings.get(place).is_none_or(|heading| !is_empty(heading));
+        is_named
+            || table
+                .rows
+                .iter()
+                .any(|row| !matches!(row.get(place), Some(Cell::Text(text)) if is_empty(text)))
+    };
+    let shown: Vec<bool> = (0..table.headings.len()).map(is_shown).collect();
+    TableFigure {
+        title: table.title.clone(),
+        headings: kept(&table.headings, &shown),
+        rows: table.rows.iter().map(|row| kept(row, &shown)).collect(),
+    }
+}
+
+/// The items whose place is shown.
+fn kept<T: Clone>(items: &[T], shown: &[bool]) -> Vec<T> {
+    items.iter().zip(shown).filter(|(_, is_shown)| **is_shown).map(|(item, _)| item.clone()).collect()
+}
+
 /// Words that the script makes lead somewhere; without it they are only words.
 pub(super) fn link(html: &mut Html<'_>, words: &Text, target: Target) {
-    let (kind, identity) = target.parts();
-    let attribute = if kind == "stack" { "data-stack" } else { "data-event" };
+    let (_, identity) = target.parts();
+    let attribute = match target {
+        Target::Stack(_) => "data-stack",
+        Target::Event { .. } => "data-event",
+        Target::Segment { .. } => "data-segment",
+    };
     html.words("button", &[("type", "button"), ("class", "link"), (attribute, &identity)], words);
 }
 

@@ -36,7 +36,7 @@ pub(super) fn write(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings)
         html.open("a", &[("href", &format!("#{mode}"))]);
         html.words("b", &[], &finding.subject.words());
         html.close("a");
-        html.text(" ");
+        html.both(&section::colon());
         html.both(&finding.message);
         html.close("li");
     }

@@ -150,11 +150,11 @@ fn gaps(html: &mut Html<'_>, section: &Section, report: &Report<'_>, strings: &S
         html.open("li", &[]);
         if let Some(device) = gap.device {
             html.words("b", &[], &Subject::Device(device).words());
-            html.text(" ");
+            html.both(&colon());
         }
         if gap.name != "history" {
             html.element("code", &[], &gap.name);
-            html.text(" ");
+            html.both(&colon());
         }
         html.both(&gap.cost);
         html.close("li");
@@ -183,7 +183,7 @@ pub(super) fn findings(html: &mut Html<'_>, findings: &[Finding], strings: &Stri
             _ => html.both(&finding.subject.words()),
         }
         html.close("b");
-        html.text(" ");
+        html.both(&colon());
         html.both(&finding.message);
         html.close("p");
         if !finding.evidence.is_empty() {
@@ -203,6 +203,11 @@ pub(super) fn findings(html: &mut Html<'_>, findings: &[Finding], strings: &Stri
         html.close("li");
     }
     html.close("ul");
+}
+
+/// What stands between a subject and what is said about it: both may begin or end with a number.
+pub(super) fn colon() -> Text {
+    Text::new(": ", "：")
 }
 
 /// A severity in a word, with a shape, so that nothing depends on colour.

@@ -134,6 +134,92 @@ def moments_open(browser: Browser, check: Checks, chart: str):
     check("live_at(" in (browser.wait(script, 3) or ""), f"{chart}: a click tells what lived then")
 
 
+def links_lead(browser: Browser, check: Checks):
+    """A number that speaks of an event, a segment or a stack shows it: on its chart, else in a window that says where."""
+    for kind, shown in (
+        ("event", "[...document.querySelectorAll('.chart-timeline .detail')].some((detail) => detail.innerText.includes('live_at('))"),
+        ("segment", "[...document.querySelectorAll('.chart-layout .tip')].some((tip) => tip.offsetHeight > 0 && getComputedStyle(tip).visibility === 'visible')"),
+        ("stack", "false"),
+    ):
+        # An axis of time must not mislead a link to an event.
+        found = browser.run("""
+            document.querySelectorAll('.chart-timeline .controls button:last-child').forEach((button) => button.click());
+            const link = document.querySelector(`section[id] .scroll [data-${arguments[0]}]`);
+            link?.click();
+            return link?.dataset[arguments[0]];
+        """, kind)
+        if found is None:
+            continue
+        script = f"return document.getElementById('stack').open ? 'window' : {shown} && 'chart'"
+        where = browser.wait(script, 5)
+        check(where, f"a link leads to {kind} {found}")
+        if where == "window":
+            check("npusnap sql" in browser.run("return document.getElementById('stack').innerText"), f"the window says where {kind} {found} is")
+            browser.run("document.getElementById('stack').close()")
+        elif kind == "event":
+            device, index = map(int, found.split(":"))
+            view = browser.run("""
+                const chart = Page.data.charts.find((chart) => chart.kind === 'timeline' && chart.device === arguments[0]);
+                const zoom = echarts.getInstanceByDom(document.querySelector(`[data-chart="${chart.id}"]`)).getOption().dataZoom[0];
+                return [zoom.startValue, zoom.endValue];
+            """, device)
+            check(view[0] <= index <= view[1], f"event {found} is in view", view)
+
+
+def tips_tell(browser: Browser, check: Checks, charts: list):
+    """The pointer brings up what a mark stands for, inside the chart and in the language in use."""
+    for tag in ("zh", "en"):
+        browser.run("document.querySelector(`[data-language=${arguments[0]}]`).click()", tag)
+        for chart, kind in charts:
+            scroll_to(browser, chart)
+            told = browser.run(f"""
+                const chart = {INSTANCE};
+                const option = chart.getOption();
+                const isMark = (item) => (item?.value ?? item) !== null && item !== '-' && item !== undefined;
+                const last = (series) => (series.data ?? option.dataset?.[0]?.source ?? []).findLastIndex(isMark);
+                const seriesIndex = option.series.findIndex((series) => last(series) >= 0);
+                if (seriesIndex < 0) return null;
+                chart.dispatchAction({{type: 'showTip', seriesIndex, dataIndex: last(option.series[seriesIndex])}});
+                const box = chart.getDom().getBoundingClientRect();
+                const tip = chart.getDom().querySelector('.tip');
+                const place = tip?.getBoundingClientRect();
+                const inside = place && place.left >= box.left - 1 && place.right <= box.right + 1;
+                chart.dispatchAction({{type: 'hideTip'}});
+                return [tip?.innerText ?? '', Boolean(inside)];
+            """, chart)
+            if told is None:
+                continue
+            text, inside = told
+            check(text and not re.search("undefined|NaN|null|\\[object", text), f"{chart} tells of its marks, {tag}", text)
+            check(inside, f"{chart} keeps its tooltip inside, {tag}")
+            # Places of code are the same in every language.
+            if tag == "zh" and kind != "flame":
+                check(re.search("[\u4e00-\u9fff]", text), f"{chart} tells in Chinese", text)
+
+
+def tables_fit(browser: Browser, check: Checks):
+    blank = browser.run("""
+        return [...document.querySelectorAll('.scroll table')].filter((table) => [...table.tHead.rows[0].cells].some((head, place) =>
+            !head.textContent && [...table.tBodies[0].rows].every((row) => !row.cells[place]?.textContent))).map((table) => table.caption.innerText);
+    """)
+    check(not blank, "no column of a table is blank", blank)
+    wide = browser.run("""
+        return [...document.querySelectorAll('.scroll')].filter((box) => box.offsetParent && box.scrollWidth > box.clientWidth + 1
+            && box.querySelectorAll('th').length < 10).map((box) => box.querySelector('caption').innerText);
+    """)
+    check(not wide, "tables fit a laptop", wide)
+    # Without style a subject and what is said about it would read as one: "device 1 1 event".
+    joined = browser.run("return [...document.querySelectorAll('.reasons li, .findings p')].map((item) => item.innerText).filter((text) => !/[:：]/.test(text))")
+    check(not joined, "a finding is set off from its subject", joined)
+    alike = browser.run("""
+        return Page.data.charts.filter((chart) => chart.kind === 'stacks').flatMap((chart) => {
+            const names = chart.option.yAxis.data.map((name) => JSON.stringify(name));
+            return names.filter((name, place) => names.indexOf(name) !== place);
+        });
+    """)
+    check(not alike, "bars of stacks are told apart by their names", alike)
+
+
 def theme_switches(browser: Browser, check: Checks, charts: list):
     colour = "return getComputedStyle(document.body).backgroundColor"
     pixel = f"""
@@ -244,6 +330,9 @@ def check_report(path: str, axe: str | None) -> Checks:
             stacks_open(browser, check, first["stacks"])
         if "timeline" in first:
             moments_open(browser, check, first["timeline"])
+        tips_tell(browser, check, charts)
+        tables_fit(browser, check)
+        links_lead(browser, check)
         theme_switches(browser, check, charts)
         prints(browser, check, charts)
         stays_quiet(browser, check, address, "on a laptop")

@@ -77,7 +77,8 @@ fn stacks(outcome: &CompareOutcome) -> Option<TableFigure> {
             vec![
                 Cell::name(stack.device_index.to_string()),
                 Cell::stack_id(stack.stack_id),
-                Cell::stack_id(stack.base_stack_id),
+                // No link: the page has the stacks of `a`.
+                Cell::name(stack.base_stack_id.map_or_else(|| "-".to_owned(), |id| id.to_string())),
                 Cell::stack(place(stack.frames_json.as_deref()), stack.stack_id),
                 Cell::bytes(stack.live_bytes),
                 Cell::bytes(stack.base_bytes),

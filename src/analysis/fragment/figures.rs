@@ -3,7 +3,6 @@
 use super::{DeviceFragmentation, FragmentOutcome, SegmentFragmentation};
 use crate::analysis::language::Text;
 use crate::analysis::outcome::{Cell, Figure, TableFigure};
-use crate::quantity;
 
 /// Segments that a person is shown; programs get all.
 const WORST: usize = 5;
@@ -74,7 +73,7 @@ fn worst(outcome: &FragmentOutcome) -> Option<TableFigure> {
         }
         vec![
             Cell::name(segment.device_index.to_string()),
-            Cell::name(segment.address.map_or_else(|| "-".to_owned(), quantity::address)),
+            Cell::segment(segment.device_index, segment.address),
             Cell::name(kind),
             Cell::bytes(segment.total_size),
             Cell::bytes(segment.allocated_size),

@@ -313,7 +313,7 @@ fn suspects(device: &DeviceLeak) -> TableFigure {
             Cell::bytes(growth.growth_size.checked_div(growth.step_span)),
             Cell::bytes(growth.live_size),
             Cell::count(growth.live_count),
-            Cell::Text(place(suspect.frames_json.as_deref())),
+            Cell::stack(place(suspect.frames_json.as_deref()), growth.stack_id),
         ]
     };
     let index = device.device_index;
@@ -351,7 +351,7 @@ fn long_lived(device: &DeviceLeak) -> TableFigure {
             Cell::count(stack.what.early_count),
             Cell::count(stack.what.grew_count),
             Cell::count(stack.what.interval_count),
-            Cell::Text(place(stack.frames_json.as_deref())),
+            Cell::stack(place(stack.frames_json.as_deref()), stack.what.stack_id),
         ]
     };
     let index = device.device_index;

@@ -258,7 +258,7 @@ fn peaks(title: Text, devices: &[DevicePeak]) -> TableFigure {
     ];
     let row = |device: &DevicePeak, peak: &Peak| {
         let index = match peak.trace_index {
-            Some(index @ 0..) => Cell::count(index),
+            Some(index @ 0..) => Cell::event(device.device_index, index),
             Some(_) => Cell::Text(Text::new("start", "起点")),
             None => Cell::name("-"),
         };
@@ -289,13 +289,12 @@ fn contributors(device: &DevicePeak) -> TableFigure {
         ("where", "位置"),
     ];
     let row = |contributor: &Contributor| {
-        let stack = contributor.stack_id.map_or_else(|| "-".to_owned(), |id| id.to_string());
         vec![
             Cell::bytes(contributor.allocated_size),
             Cell::ratio(device.share(contributor.allocated_size)),
             Cell::bytes(contributor.requested_size),
             Cell::count(contributor.block_count),
-            Cell::name(stack),
+            Cell::stack_id(contributor.stack_id),
             Cell::stack(contributor.place(), contributor.stack_id),
         ]
     };

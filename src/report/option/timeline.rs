@@ -39,7 +39,7 @@ pub(super) fn draw(timeline: &Timeline) -> Drawing {
                         "index": peak.trace_index,
                         "value": peak.bytes,
                         "coord": [peak.trace_index, peak.bytes],
-                        "label": {"position": side},
+                        "label": {"position": side, "offset": apart(side, *counter)},
                     })
                 })
                 .collect();
@@ -55,6 +55,7 @@ pub(super) fn draw(timeline: &Timeline) -> Drawing {
                 "areaStyle": {"color": color(&format!("{}_fill", counter.name())), "opacity": 1},
                 "emphasis": {"disabled": true},
                 "markPoint": {
+                    "z": 8,
                     "symbol": "circle",
                     "symbolSize": 9,
                     "itemStyle": {"color": color(counter.name()), "borderColor": color("card"), "borderWidth": 2},
@@ -63,8 +64,9 @@ pub(super) fn draw(timeline: &Timeline) -> Drawing {
                         "formatter": call("peakLabel"),
                         "color": color("text"),
                         "fontWeight": 600,
-                        "textBorderColor": color("card"),
-                        "textBorderWidth": 3,
+                        "backgroundColor": color("card"),
+                        "borderRadius": 4,
+                        "padding": [1, 4],
                     },
                     "data": peaks,
                 },
@@ -148,6 +150,15 @@ pub(super) fn draw(timeline: &Timeline) -> Drawing {
         "moments": moments,
     });
     Drawing { option, extra, height: 38 }
+}
+
+/// How far the label of a peak gives way: beside their marks two of nearly the same height would cover each other.
+fn apart(side: &str, counter: Counter) -> [i64; 2] {
+    match side {
+        "left" | "right" if counter == Counter::Allocated => [0, 8],
+        "left" | "right" => [0, -8],
+        _ => [0, 0],
+    }
 }
 
 /// Where the label of a peak stands, so that it neither leaves the chart nor covers the curve below it.
