@@ -97,7 +97,9 @@ pub struct Machine<R> {
 impl<R: Read> Machine<R> {
     /// A machine at the beginning of `input`, whose length may be known.
     pub fn new(input: R, length: Option<u64>, limits: Limits) -> Self {
-        Self { reader: Reader::new(input, length), state: State::new(limits) }
+        let mut state = State::new(limits);
+        state.memo.make_room(length.unwrap_or_default());
+        Self { reader: Reader::new(input, length), state }
     }
 
     fn error(&self, kind: PickleErrorKind) -> PickleError {

@@ -9,6 +9,9 @@ const ID_BITS: u32 = 28;
 /// Ids from here on do not fit an entry.
 pub(crate) const ID_LIMIT: u32 = 1 << ID_BITS;
 
+/// Bytes of a snapshot for each entry at least, nearly always.
+const BYTES_PER_ENTRY: u64 = 32;
+
 const VACANT: u32 = 0;
 const OPEN: u32 = 1;
 const TEXT: u32 = 2;
@@ -113,6 +116,13 @@ pub struct Memo {
 }
 
 impl Memo {
+    /// Makes room for as many entries as a pickle of so many bytes may have, so that it need not be moved as it grows. What is
+    /// not used of it takes no memory, and where there is no room it grows later.
+    pub(crate) fn make_room(&mut self, bytes: u64) {
+        let entries = usize::try_from(bytes / BYTES_PER_ENTRY).unwrap_or_default();
+        let _no_room = self.entries.try_reserve(entries);
+    }
+
     /// Index the next MEMOIZE stores under.
     pub(crate) fn next(&self) -> u64 {
         self.used

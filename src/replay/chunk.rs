@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use arrow::buffer::ScalarBuffer;
 
+use super::columns::NO_TIME;
 use super::event::{ACTIONS, Action, Event};
 use super::narrow::{self, Narrow};
 
@@ -23,7 +24,7 @@ pub(super) struct Columns {
     pub(super) addr: ScalarBuffer<i64>,
     pub(super) size: ScalarBuffer<i64>,
     pub(super) stack: ScalarBuffer<i64>,
-    /// [`NO_TIME`](super::columns::NO_TIME) where there is none.
+    /// [`NO_TIME`] where there is none; empty before it is stored if no event has a time.
     pub(super) time: ScalarBuffer<i64>,
     /// Whether any event has a time.
     pub(super) timed: bool,
@@ -41,21 +42,29 @@ impl Columns {
             Narrow::of(self.actions.iter().map(|action| i64::from(*action))),
             Narrow::of(self.places.iter().map(|place| i64::from(*place))),
         ];
-        let integers = [&self.addr, &self.size, &self.stack, &self.time];
+        let integers = [&self.addr, &self.size, &self.stack];
         parts.extend(integers.map(|column| Narrow::of(column.iter().copied())));
+        parts.push(if self.timed {
+            Narrow::of(self.time.iter().copied())
+        } else {
+            Narrow::same(NO_TIME, self.actions.len())
+        });
         parts.extend((!is_dense).then(|| Narrow::of(self.index.iter().copied())));
         (chunk, parts)
     }
 
-    /// What was spooled.
-    pub(super) fn from_parts(chunk: Chunk, parts: &[Narrow]) -> Self {
-        let mut parts = parts.iter();
+    /// A part of what was spooled.
+    pub(super) fn from_parts(chunk: Chunk, parts: &[Narrow], at: &Range<usize>) -> Self {
+        let mut parts = parts.iter().map(|part| part.slice(at));
         let actions = parts.next().map_or_else(Vec::new, |part| part.values(narrow::low));
         let places = parts.next().map_or_else(Vec::new, |part| part.values(narrow::low));
-        let mut next = || parts.next().map_or_else(|| Vec::new().into(), Narrow::integers);
+        let mut next = || parts.next().map_or_else(|| Vec::new().into(), |part| part.integers());
         let (addr, size, stack, time) = (next(), next(), next(), next());
         let index = match chunk.first_index {
-            Some(first) => (first..).take(actions.len()).collect(),
+            Some(first) => {
+                let start = i64::try_from(at.start).unwrap_or(i64::MAX);
+                (first.saturating_add(start)..).take(actions.len()).collect()
+            }
             None => next(),
         };
         let places = places.into();

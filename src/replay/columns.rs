@@ -38,11 +38,11 @@ pub(super) fn texts<'a>(batch: &'a RecordBatch, name: &'static str) -> Result<Ve
     Ok(dictionary.keys().iter().map(|key| key.and_then(text)).collect())
 }
 
-/// Times with [`NO_TIME`] where there is none, and whether there are any.
+/// Times with [`NO_TIME`] where there is none, and whether there are any; if not, they are left out.
 pub(super) fn times(array: &Int64Array) -> (ScalarBuffer<i64>, bool) {
     match array.null_count() {
         0 => (array.values().clone(), true),
-        nulls if nulls == array.len() => (vec![NO_TIME; nulls].into(), false),
+        nulls if nulls == array.len() => (Vec::new().into(), false),
         _ => (array.iter().map(|time| time.unwrap_or(NO_TIME)).collect::<Vec<_>>().into(), true),
     }
 }

@@ -12,12 +12,16 @@ use hashbrown::HashSet;
 use super::chunk::{Chunk, Columns};
 use super::columns::{self, NO_TIME};
 use super::event::{ACTIONS, Action, Event, Place, Places};
+use super::narrow::Narrow;
 use super::order;
 use super::spool::Spool;
 use crate::error::Result;
 
 /// Bytes of events that stay in memory: half a million of them or more.
 const MEMORY: usize = 8 << 20;
+
+/// Events that are made whole at a time: all their columns fit a near cache beside what the replay looks up.
+const PART: usize = 2048;
 
 /// Microseconds by which clocks of different threads disagree at most. An event that is earlier than the one before by
 /// more is in another place than where it happened.
@@ -176,7 +180,14 @@ impl Events {
         let mut number = |stream, pool| self.places.number(Place { stream, pool });
         match (columns::only(stream), pool) {
             (Some(only), Some(pool)) => vec![number(only, pool); stream.len()],
-            (None, Some(pool)) => stream.iter().map(|stream| number(stream, pool)).collect(),
+            (None, Some(pool)) => {
+                let mut last = None;
+                let numbers = stream.iter().map(|stream| match last {
+                    Some((known, number)) if known == stream => number,
+                    _ => last.insert((stream, number(stream, pool))).1,
+                });
+                numbers.collect()
+            }
             _ => {
                 let pools = first.iter().zip(second).map(|(first, second)| first.zip(second));
                 stream.iter().zip(pools).map(|(stream, pool)| number(stream, pool)).collect()
@@ -220,7 +231,7 @@ impl Events {
     /// A chunk as it was spooled.
     pub(super) fn chunk(&self, number: usize) -> Result<Option<Columns>> {
         let Some(chunk) = self.chunks.get(number) else { return Ok(None) };
-        Ok(Some(Columns::from_parts(*chunk, &self.spool.get(number)?)))
+        Ok(Some(Columns::from_parts(*chunk, &self.spool.get(number)?, &(0..usize::MAX))))
     }
 
     /// Hands the events of a device to `take`, the last one first, until it has had enough.
@@ -233,10 +244,15 @@ impl Events {
             return order::backward(self, seen, take);
         }
         for number in seen.chunks.clone().rev() {
-            let Some(columns) = self.chunk(number)? else { continue };
-            for event in columns.events(0..columns.len()).rev() {
-                if take(&event)?.is_break() {
-                    return Ok(());
+            let Some(chunk) = self.chunks.get(number) else { continue };
+            let parts = self.spool.get(number)?;
+            let length = parts.first().map_or(0, Narrow::len);
+            for start in (0..length).step_by(PART).rev() {
+                let columns = Columns::from_parts(*chunk, &parts, &(start..start + PART));
+                for event in columns.events(0..columns.len()).rev() {
+                    if take(&event)?.is_break() {
+                        return Ok(());
+                    }
                 }
             }
         }

@@ -4,6 +4,8 @@
 //! A value is stored as what it is above the smallest, without the low bits that all of them lack: addresses and many sizes
 //! are multiples of 512. Of a column with one value no bytes are left.
 
+use std::ops::Range;
+
 use arrow::buffer::{Buffer, ScalarBuffer};
 use arrow::datatypes::ArrowNativeType;
 
@@ -32,17 +34,22 @@ enum Width {
     Eight,
 }
 
+impl Width {
+    fn bytes(self) -> usize {
+        match self {
+            Self::None => 0,
+            Self::One => 1,
+            Self::Two => 2,
+            Self::Four => 4,
+            Self::Eight => 8,
+        }
+    }
+}
+
 impl Form {
     /// Bytes of the column.
     pub(super) fn bytes(self) -> usize {
-        let width = match self.width {
-            Width::None => 0,
-            Width::One => 1,
-            Width::Two => 2,
-            Width::Four => 4,
-            Width::Eight => 8,
-        };
-        self.length.saturating_mul(width)
+        self.length.saturating_mul(self.width.bytes())
     }
 }
 
@@ -51,8 +58,7 @@ impl Narrow {
     pub(super) fn of(values: impl Iterator<Item = i64> + Clone) -> Self {
         let first = values.clone().next().unwrap_or_default();
         if values.clone().all(|value| value == first) {
-            let form = Form { length: values.count(), smallest: first, shift: 0, width: Width::None };
-            return Self { form, buffer: Buffer::from_vec(Vec::<u8>::new()) };
+            return Self::same(first, values.count());
         }
         let (mut length, mut smallest, mut largest, mut unlike) = (0, first, first, 0);
         for value in values.clone() {
@@ -72,6 +78,26 @@ impl Narrow {
             _ => (Width::Eight, stored::<u64>(above)),
         };
         Self { form: Form { length, smallest, shift, width }, buffer }
+    }
+
+    /// Stores one value so many times.
+    pub(super) fn same(value: i64, length: usize) -> Self {
+        let form = Form { length, smallest: value, shift: 0, width: Width::None };
+        Self { form, buffer: Buffer::from_vec(Vec::<u8>::new()) }
+    }
+
+    /// How many values there are.
+    pub(super) fn len(&self) -> usize {
+        self.form.length
+    }
+
+    /// A part of the column, without a copy.
+    pub(super) fn slice(&self, at: &Range<usize>) -> Self {
+        let end = at.end.min(self.form.length);
+        let start = at.start.min(end);
+        let form = Form { length: end - start, ..self.form };
+        let buffer = self.buffer.slice_with_length(start.saturating_mul(form.width.bytes()), form.bytes());
+        Self { form, buffer }
     }
 
     /// A column whose bytes have been away.
@@ -147,6 +173,8 @@ mod tests {
             assert_eq!(narrow.form().bytes(), bytes, "{values:?}");
             let read = Narrow::read(narrow.form(), narrow.buffer().clone());
             assert_eq!(read.integers().to_vec(), values);
+            assert_eq!(read.slice(&(1..3)).integers().to_vec(), values.get(1..3).unwrap_or_default());
+            assert_eq!(read.slice(&(2..9)).integers().to_vec(), values.get(2..).unwrap_or_default());
         }
     }
 

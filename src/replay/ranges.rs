@@ -1,5 +1,6 @@
 //! Which addresses the allocator holds from the driver, at one moment.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 /// Who made a range, which decides how it ends.
@@ -16,6 +17,8 @@ pub(super) enum Kind {
 pub(super) struct Ranges {
     /// By start: the end, which is behind the last byte, and the kind.
     map: BTreeMap<u64, (u64, Kind)>,
+    /// The range that was found last, as long as nothing has changed.
+    found: Cell<Option<(u64, u64, Kind)>>,
 }
 
 impl Ranges {
@@ -45,6 +48,7 @@ impl Ranges {
 
     /// Takes a range away, and returns how many bytes of it were not there.
     pub(super) fn remove(&mut self, start: u64, size: u64) -> u64 {
+        self.found.set(None);
         let end = start.saturating_add(size);
         let mut missing = size;
         while let Some((from, (until, kind))) =
@@ -71,8 +75,13 @@ impl Ranges {
 
     /// Start, end and kind of the range that holds an address.
     pub(super) fn find(&self, addr: u64) -> Option<(u64, u64, Kind)> {
+        if let Some(found) = self.found.get().filter(|(start, end, _)| (*start..*end).contains(&addr)) {
+            return Some(found);
+        }
         let (start, (end, kind)) = self.map.range(..=addr).next_back()?;
-        (addr < *end).then_some((*start, *end, *kind))
+        let found = (addr < *end).then_some((*start, *end, *kind))?;
+        self.found.set(Some(found));
+        Some(found)
     }
 
     /// Bytes of all ranges.

@@ -1,5 +1,6 @@
 //! Finished rows of `allocations`: they come last first, and are turned round on their way to the stores.
 
+use std::ops::Range;
 use std::path::Path;
 
 use arrow::buffer::ScalarBuffer;
@@ -15,11 +16,13 @@ use crate::snapshot::RowSink;
 
 /// Bytes of rows that stay in memory.
 const MEMORY: usize = 8 << 20;
-/// Rows in a chunk of the spool.
-const CHUNK_ROWS: usize = 32 * 1024;
+/// Rows in a chunk of the spool: few enough for a near cache.
+const CHUNK_ROWS: usize = 8 * 1024;
 /// Rows in a batch for the stores.
 const BATCH_ROWS: usize = 64 * 1024;
 
+/// Rows of it that are made whole at a time.
+const PART_ROWS: usize = 1024;
 /// Rows that wait to go into the columns of a batch together.
 const PENDING_ROWS: usize = 64;
 
@@ -120,8 +123,11 @@ impl Rows {
         let chunks: Vec<_> = starts.zip(&self.devices).collect();
         for (start, (device_id, reading, end)) in chunks.into_iter().rev() {
             for number in (start..*end).rev() {
-                for row in Chunk::read(&self.spool.get(number)?).rows().rev() {
-                    output.push(*device_id, places, &reading.apply(row), reading.is_proven(row.proof))?;
+                let parts = self.spool.get(number)?;
+                for start in (0..CHUNK_ROWS).step_by(PART_ROWS).rev() {
+                    for row in Chunk::read(&parts, &(start..start + PART_ROWS)).rows().rev() {
+                        output.push(*device_id, places, &reading.apply(row), reading.is_proven(row.proof))?;
+                    }
                 }
             }
         }
@@ -137,13 +143,13 @@ struct Chunk {
 }
 
 impl Chunk {
-    /// What was spooled.
-    fn read(parts: &[Narrow]) -> Self {
-        let mut parts = parts.iter();
+    /// A part of what was spooled.
+    fn read(parts: &[Narrow], at: &Range<usize>) -> Self {
+        let mut parts = parts.iter().map(|part| part.slice(at));
         let kinds = parts.next().map_or_else(Vec::new, |part| part.values(narrow::low));
         let places = parts.next().map_or_else(Vec::new, |part| part.values(narrow::low));
         let integers =
-            std::array::from_fn(|_| parts.next().map_or_else(|| Vec::new().into(), Narrow::integers));
+            std::array::from_fn(|_| parts.next().map_or_else(|| Vec::new().into(), |part| part.integers()));
         Self { kinds, places, integers }
     }
 

@@ -30,41 +30,37 @@ enum Chunk {
 }
 
 impl Spool {
-    /// An empty spool that makes its file in `dir` once it holds more than `limit` bytes.
+    /// An empty spool that makes a file in `dir` for what goes beyond `limit` bytes.
     pub(super) fn new(dir: &Path, limit: usize) -> Self {
         Self { dir: dir.to_owned(), limit, held: 0, chunks: Vec::new(), file: None }
     }
 
     /// Adds a chunk.
     pub(super) fn push(&mut self, columns: Vec<Narrow>) -> Result<()> {
-        self.held = self.held.saturating_add(columns.iter().map(|column| column.form().bytes()).sum());
-        self.chunks.push(Chunk::Memory(columns));
-        if self.held <= self.limit {
-            return Ok(());
-        }
-        // From the first that is too many on, each goes to the file at once.
-        let first = if self.file.is_some() { self.chunks.len().saturating_sub(1) } else { 0 };
-        for index in first..self.chunks.len() {
-            self.spill(index)?;
-        }
+        let bytes = columns.iter().map(|column| column.form().bytes()).sum::<usize>();
+        let held = self.held.saturating_add(bytes);
+        let chunk = if held <= self.limit {
+            self.held = held;
+            Chunk::Memory(columns)
+        } else {
+            self.spill(&columns)?
+        };
+        self.chunks.push(chunk);
         Ok(())
     }
 
-    fn spill(&mut self, index: usize) -> Result<()> {
+    fn spill(&mut self, columns: &[Narrow]) -> Result<Chunk> {
         let failed = || Error::io(&self.dir, "cannot write a temporary file in it");
-        let Some(chunk) = self.chunks.get_mut(index) else { return Ok(()) };
-        let Chunk::Memory(columns) = chunk else { return Ok(()) };
         let file = match &mut self.file {
             Some(file) => file,
             none => none.insert((tempfile::tempfile_in(&self.dir).map_err(failed())?, 0)),
         };
         let offset = file.1;
-        for column in columns.iter() {
+        for column in columns {
             file.0.write_all_at(column.buffer(), file.1).map_err(failed())?;
             file.1 = file.1.saturating_add(u64::try_from(column.form().bytes()).unwrap_or(u64::MAX));
         }
-        *chunk = Chunk::Disk { offset, forms: columns.iter().map(Narrow::form).collect() };
-        Ok(())
+        Ok(Chunk::Disk { offset, forms: columns.iter().map(Narrow::form).collect() })
     }
 
     /// Chunks so far.

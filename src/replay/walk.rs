@@ -6,6 +6,7 @@
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
 use super::columns::NO_TIME;
 use super::ends::Ends;
@@ -122,6 +123,12 @@ impl<'a> Walk<'a> {
 
     fn free_completed(&mut self, event: &Event) -> Result<()> {
         let addr = unsigned(event.addr);
+        if !self.is_tracked(event.size)
+            && let Entry::Vacant(free) = self.open.entry(addr)
+        {
+            free.insert(Open::completed_by(event));
+            return Ok(());
+        }
         if let Some(later) = self.open.remove(&addr) {
             // It is active, so it was allocated again after this, and that event is missing.
             self.finish_without_alloc(event, later)?;

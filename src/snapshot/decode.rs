@@ -70,11 +70,14 @@ fn start(
 ) -> Result<Summary> {
     let mut head = Vec::new();
     let cannot_read = crate::error::Error::io(path, "cannot read");
-    input.by_ref().take(SMALL + 1).read_to_end(&mut head).map_err(cannot_read)?;
+    let is_large = length.is_some_and(|length| length > SMALL);
+    if !is_large {
+        input.by_ref().take(SMALL + 1).read_to_end(&mut head).map_err(cannot_read)?;
+    }
     let pass =
         Pass { length, path, options, progress, is_whole: false, salvage: options.salvage, has_left: None };
     let head_length = u64::try_from(head.len()).unwrap_or(u64::MAX);
-    if head_length > SMALL {
+    if is_large || head_length > SMALL {
         return pass.run(head.as_slice().chain(input), sink).map_err(|stopped| stopped.at(path));
     }
     // A small file can be read again, as long as its rows wait.

@@ -64,7 +64,7 @@ impl Default for ListCache {
             numbers: HashTable::new(),
             known: Vec::new(),
             arena: Vec::new(),
-            history: Vec::new(),
+            history: Vec::with_capacity(HISTORY),
             count: 0,
             places: vec![0; PLACES],
             context: 0,
@@ -131,7 +131,8 @@ impl ListCache {
     }
 
     /// Appends a list to the past and guesses the next: the one behind `place`, or behind the same three lists, or behind the
-    /// last appearance of the last one.
+    /// last appearance of the last one. Where a list came as it was guessed, the tables of places are left alone: an older
+    /// place is as good, and what is written to them is in no near cache.
     #[inline]
     fn follow(&mut self, id: u32, place: Option<u32>) {
         let slot = index(self.count) % HISTORY;
@@ -141,14 +142,19 @@ impl ListCache {
         }
         self.count = self.count.saturating_add(1);
         self.context = self.context << CONTEXT_BITS | u64::from(id & ((1 << CONTEXT_BITS) - 1));
+        self.place = place.unwrap_or_else(|| self.note_place(id));
+        let next = if self.place < self.count { self.history.get(index(self.place) % HISTORY) } else { None };
+        self.guess = next.and_then(|next| self.known.get(index(*next)).map(|known| (*next, *known)));
+    }
+
+    /// Notes the place behind the last three lists, and returns the one that was known before.
+    fn note_place(&mut self, id: u32) -> u32 {
         let mixed = (self.context & ((1 << (3 * CONTEXT_BITS)) - 1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let by_context =
             usize::try_from(mixed >> 40).ok().and_then(|mixed| self.places.get_mut(mixed % PLACES));
         let by_context = by_context.map_or(0, |known| std::mem::replace(known, self.count));
         let by_list =
             self.known.get_mut(index(id)).map_or(0, |known| std::mem::replace(&mut known.after, self.count));
-        self.place = place.unwrap_or(if by_context == 0 { by_list } else { by_context });
-        let next = if self.place < self.count { self.history.get(index(self.place) % HISTORY) } else { None };
-        self.guess = next.and_then(|next| self.known.get(index(*next)).map(|known| (*next, *known)));
+        if by_context == 0 { by_list } else { by_context }
     }
 }

@@ -234,7 +234,7 @@ impl Lists {
         let row = row(event, list.device_id, list.count, stack_id);
         list.count += 1;
         if is_in_its_place {
-            return output.trace(state, row);
+            return output.trace_kept(state, row);
         }
         list.push(state, output, row)
     }

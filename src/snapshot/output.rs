@@ -72,16 +72,26 @@ impl<'a> Output<'a> {
     }
 
     /// Adds an event and numbers it, unless it is one to leave out.
-    #[inline]
-    pub(super) fn trace(&mut self, state: &State, mut row: TraceEvent) -> Result<()> {
+    #[cold]
+    pub(super) fn trace(&mut self, state: &State, row: TraceEvent) -> Result<()> {
         if self.filter.as_ref().is_some_and(|filter| !filter.keeps(&row)) {
             return Ok(());
         }
+        self.trace_kept(state, row)
+    }
+
+    /// Adds an event that is known to be kept, and numbers it.
+    #[inline(always)]
+    #[expect(
+        clippy::inline_always,
+        reason = "a call would write the row to memory and read it back, for each event"
+    )]
+    pub(super) fn trace_kept(&mut self, state: &State, row: TraceEvent) -> Result<()> {
         self.trace_count += 1;
         if self.sink.is_none() {
             return Ok(());
         }
-        row.id = self.trace_count;
+        let row = TraceEvent { id: self.trace_count, ..row };
         // The format's own words weigh nothing.
         let action = Some(row.action).filter(|action| !words::is_word(action.0));
         let texts = [action, row.compile_context, row.user_metadata];
@@ -93,11 +103,7 @@ impl<'a> Output<'a> {
         if self.pending.len() < PENDING_ROWS && self.trace_text < BATCH_TEXT {
             return Ok(());
         }
-        self.collect_pending();
-        if self.traces.len() < BATCH_ROWS && self.trace_text < BATCH_TEXT {
-            return Ok(());
-        }
-        self.flush_traces(state)
+        self.collect_traces(state)
     }
 
     /// Adds a block and numbers it.
@@ -113,6 +119,15 @@ impl<'a> Output<'a> {
             return Ok(());
         }
         self.flush_blocks(state)
+    }
+
+    #[inline(never)]
+    fn collect_traces(&mut self, state: &State) -> Result<()> {
+        self.collect_pending();
+        if self.traces.len() < BATCH_ROWS && self.trace_text < BATCH_TEXT {
+            return Ok(());
+        }
+        self.flush_traces(state)
     }
 
     fn collect_pending(&mut self) {

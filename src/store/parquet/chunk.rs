@@ -25,16 +25,27 @@ pub(super) enum Values<'a> {
     Texts(&'a [u32]),
 }
 
-/// Compresses pages, one after the other.
-pub(super) struct Codec(zstd::bulk::Compressor<'static>);
+/// Compresses pages, one after the other, and lends the buffers that a page needs meanwhile: one set for all columns stays in
+/// the near caches.
+pub(super) struct Codec {
+    zstd: zstd::bulk::Compressor<'static>,
+    packed: Vec<u8>,
+    /// A page before compression, and places in its dictionary.
+    plain: Vec<u8>,
+    places: Vec<u32>,
+}
 
 impl Codec {
     pub(super) fn new() -> Result<Self> {
-        Ok(Self(zstd::bulk::Compressor::new(encoding::ZSTD_LEVEL)?))
+        let zstd = zstd::bulk::Compressor::new(encoding::ZSTD_LEVEL)?;
+        Ok(Self { zstd, packed: Vec::new(), plain: Vec::new(), places: Vec::new() })
     }
 
     fn compress(&mut self, page: &[u8]) -> Result<Bytes> {
-        Ok(self.0.compress(page)?.into())
+        self.packed.clear();
+        self.packed.reserve(zstd::zstd_safe::compress_bound(page.len()));
+        self.zstd.compress_to_buffer(page, &mut self.packed)?;
+        Ok(Bytes::copy_from_slice(&self.packed))
     }
 }
 
@@ -45,9 +56,6 @@ pub(super) struct Chunk {
     dictionary: Dictionary,
     sink: TrackedWrite<Vec<u8>>,
     facts: Facts,
-    /// Buffers that are used again: a page before compression, and places in the dictionary.
-    plain: Vec<u8>,
-    places: Vec<u32>,
 }
 
 impl Chunk {
@@ -55,15 +63,7 @@ impl Chunk {
     pub(super) fn new(column: ColumnDescPtr, storage: Storage) -> Self {
         let sink = TrackedWrite::new(Vec::new());
         let dictionary = Dictionary::default();
-        Self {
-            column,
-            storage,
-            dictionary,
-            sink,
-            facts: Facts::default(),
-            plain: Vec::new(),
-            places: Vec::new(),
-        }
+        Self { column, storage, dictionary, sink, facts: Facts::default() }
     }
 
     /// The place of a text in the dictionary.
@@ -84,37 +84,39 @@ impl Chunk {
         values: Values<'_>,
         codec: &mut Codec,
     ) -> Result<()> {
-        self.plain.clear();
+        let mut plain = std::mem::take(&mut codec.plain);
+        plain.clear();
         if self.column.max_def_level() > 0 {
-            runs::levels(rows, nulls, &mut self.plain);
+            runs::levels(rows, nulls, &mut plain);
         }
         let encoding = match values {
             // A column with nothing but NULLs needs no dictionary.
             Values::Integers([]) | Values::Texts([]) => Encoding::PLAIN,
             Values::Integers(values) if self.is_delta() => {
-                delta::encode(values, &mut self.plain);
+                delta::encode(values, &mut plain);
                 Encoding::DELTA_BINARY_PACKED
             }
             Values::Integers(values) => {
-                self.places.clear();
-                self.dictionary.integers(values, &mut self.places);
-                places(&self.places, self.dictionary.len(), &mut self.plain);
+                codec.places.clear();
+                self.dictionary.integers(values, &mut codec.places);
+                places(&codec.places, self.dictionary.len(), &mut plain);
                 Encoding::RLE_DICTIONARY
             }
             Values::Texts(values) => {
-                places(values, self.dictionary.len(), &mut self.plain);
+                places(values, self.dictionary.len(), &mut plain);
                 Encoding::RLE_DICTIONARY
             }
         };
         let page = Page::DataPage {
-            buf: codec.compress(&self.plain)?,
+            buf: codec.compress(&plain)?,
             num_values: facts::number(rows)?,
             encoding,
             def_level_encoding: Encoding::RLE,
             rep_level_encoding: Encoding::RLE,
             statistics: None,
         };
-        let page = CompressedPage::new(page, self.plain.len());
+        let page = CompressedPage::new(page, plain.len());
+        codec.plain = plain;
         let spec = SerializedPageWriter::new(&mut self.sink).write_page(page)?;
         let nulls = nulls.map_or(0, NullBuffer::null_count);
         self.facts.pages.push(PageFacts { spec, rows, nulls, encoding, range: self.range(values) });

@@ -35,6 +35,14 @@ pub(super) struct ColumnsWriter {
     chunks: Vec<Chunk>,
     rows: usize,
     codec: Codec,
+    scratch: Scratch,
+}
+
+/// Buffers that are used again: values between NULLs, and places of texts.
+#[derive(Default)]
+struct Scratch {
+    integers: Vec<i64>,
+    texts: Vec<u32>,
 }
 
 /// Whether this writer can write `table`.
@@ -54,7 +62,14 @@ impl ColumnsWriter {
         let schema = ArrowSchemaConverter::new().convert(&table.arrow())?;
         let file = SerializedFileWriter::new(output, schema.root_schema_ptr(), Arc::new(properties))?;
         let storage = table.columns.iter().map(|column| encoding::storage(table, column)).collect();
-        Ok(Self { file, storage, chunks: Vec::new(), rows: 0, codec: Codec::new()? })
+        Ok(Self {
+            file,
+            storage,
+            chunks: Vec::new(),
+            rows: 0,
+            codec: Codec::new()?,
+            scratch: Scratch::default(),
+        })
     }
 
     /// Adds rows.
@@ -79,11 +94,11 @@ impl ColumnsWriter {
             let columns = self.file.schema_descr().columns().iter().zip(&self.storage);
             self.chunks = columns.map(|(column, storage)| Chunk::new(Arc::clone(column), *storage)).collect();
         }
-        let Self { chunks, codec, .. } = self;
+        let Self { chunks, codec, scratch, .. } = self;
         chunks
             .iter_mut()
             .zip(batch.columns())
-            .try_for_each(|(chunk, column)| write_column(chunk, column, codec))
+            .try_for_each(|(chunk, column)| write_column(chunk, column, codec, scratch))
     }
 
     fn end_row_group(&mut self) -> Result<()> {
@@ -107,7 +122,12 @@ impl ColumnsWriter {
     }
 }
 
-fn write_column(chunk: &mut Chunk, column: &ArrayRef, codec: &mut Codec) -> Result<()> {
+fn write_column(
+    chunk: &mut Chunk,
+    column: &ArrayRef,
+    codec: &mut Codec,
+    scratch: &mut Scratch,
+) -> Result<()> {
     let nulls = column.logical_nulls();
     if let Some(integers) = column.as_primitive_opt::<Int64Type>() {
         let values = integers.values();
@@ -117,7 +137,9 @@ fn write_column(chunk: &mut Chunk, column: &ArrayRef, codec: &mut Codec) -> Resu
                 Present::All => chunk.page(rows.len(), nulls, Values::Integers(values), codec),
                 Present::None => chunk.page(rows.len(), nulls, Values::Integers(&[]), codec),
                 Present::Some(nulls) => {
-                    chunk.page(rows.len(), Some(nulls), Values::Integers(&valid(values, nulls)), codec)
+                    scratch.integers.clear();
+                    extend_valid(&mut scratch.integers, values, nulls, |value| value);
+                    chunk.page(rows.len(), Some(nulls), Values::Integers(&scratch.integers), codec)
                 }
             }
         });
@@ -131,22 +153,22 @@ fn write_column(chunk: &mut Chunk, column: &ArrayRef, codec: &mut Codec) -> Resu
     let keys = texts.keys().values();
     pages(column.len(), nulls.as_ref(), |rows, nulls| {
         let keys = keys.get(rows.clone()).unwrap_or_default();
-        let values: Vec<u32> = match present(nulls) {
-            Present::All => keys.iter().map(|key| places.get(*key)).collect(),
-            Present::None => Vec::new(),
-            Present::Some(nulls) => valid(keys, nulls).into_iter().map(|key| places.get(key)).collect(),
-        };
-        chunk.page(rows.len(), nulls, Values::Texts(&values), codec)
+        let texts = &mut scratch.texts;
+        texts.clear();
+        match present(nulls) {
+            Present::All => texts.extend(keys.iter().map(|key| places.get(*key))),
+            Present::None => {}
+            Present::Some(nulls) => extend_valid(texts, keys, nulls, |key| places.get(key)),
+        }
+        chunk.page(rows.len(), nulls, Values::Texts(texts), codec)
     })
 }
 
-/// The values that are not NULL.
-fn valid<T: Copy>(values: &[T], nulls: &NullBuffer) -> Vec<T> {
-    let mut valid = Vec::with_capacity(nulls.len() - nulls.null_count());
+/// Appends the values that are not NULL, each as `make` makes it.
+fn extend_valid<T: Copy, V>(all: &mut Vec<V>, values: &[T], nulls: &NullBuffer, make: impl Fn(T) -> V) {
     for (start, end) in nulls.valid_slices() {
-        valid.extend_from_slice(values.get(start..end).unwrap_or_default());
+        all.extend(values.get(start..end).unwrap_or_default().iter().map(|value| make(*value)));
     }
-    valid
 }
 
 /// The places in a chunk's dictionary of the texts of a batch.

@@ -30,7 +30,7 @@ pub(super) fn encode(values: &[i64], out: &mut Vec<u8>) {
 fn block(differences: &mut [i64], out: &mut Vec<u8>) {
     // Most blocks are of one step: that of row numbers, or none.
     if let Some(first) = differences.first()
-        && differences.iter().all(|difference| difference == first)
+        && differences.iter().fold(0, |unlike, difference| unlike | (difference ^ first)) == 0
     {
         bits::zigzag(*first, out);
         return out.extend_from_slice(&[0; PARTS]);

@@ -15,7 +15,7 @@ const NOWHERE: u32 = u32::MAX;
 #[derive(Debug, Default)]
 pub(super) struct Dictionary {
     integers: Vec<i64>,
-    /// Places of integers where their hash says, or behind it where others are already; at most half are taken. A place alone
+    /// Places of integers where their hash says, or behind it where others are already; at most a quarter is taken. A place alone
     /// is a quarter of what a table of values would have in the cache.
     slots: Vec<u32>,
     /// Texts as the page of the dictionary has them.
@@ -77,7 +77,7 @@ impl Dictionary {
     fn add(&mut self, value: i64) -> u32 {
         let place = u32::try_from(self.integers.len()).unwrap_or(NOWHERE);
         self.integers.push(value);
-        if self.integers.len() * 2 > self.slots.len() {
+        if self.integers.len() * 4 > self.slots.len() {
             let count = (self.slots.len() * 2).max(FIRST_SLOTS);
             self.slots.clear();
             self.slots.resize(count, NOWHERE);

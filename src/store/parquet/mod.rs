@@ -146,6 +146,13 @@ impl TableFile {
         };
         let (Some(first), Some(second)) = (column(first), column(second)) else { return false };
         let mut last = self.last;
+        // As most batches are: one key, or rows of one device.
+        if let (Some(before), Some(number), Some(end)) = (first.first(), second.first(), second.last())
+            && (keys.len() == 1 || first.iter().all(|other| other == before))
+        {
+            self.last = (*first.last().unwrap_or(before), *end);
+            return last <= (*before, *number) && second.is_sorted();
+        }
         let sorted = first.iter().zip(second.iter()).all(|(first, second)| {
             let before = std::mem::replace(&mut last, (*first, *second));
             before <= last
@@ -221,4 +228,48 @@ pub(super) fn check(dir: &Path) -> Result<()> {
         }
         if metadata.len() == 0 { Err(Error::store(&path, UNREADABLE)("the file is empty")) } else { Ok(()) }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::{NoNames, Symbol, TraceEvent, TracesBuilder};
+
+    fn batch(rows: &[(i64, i64)]) -> RecordBatch {
+        let mut builder = TracesBuilder::default();
+        let row = |(device_id, trace_index): &(i64, i64)| TraceEvent {
+            id: 0,
+            device_id: *device_id,
+            trace_index: *trace_index,
+            action: Symbol(0),
+            addr: None,
+            device_free: None,
+            size: None,
+            stream: None,
+            stack_id: None,
+            time_us: None,
+            pool_id_0: None,
+            pool_id_1: None,
+            compile_context: None,
+            user_metadata: None,
+            is_workspace: 0,
+        };
+        rows.iter().for_each(|keys| builder.push(row(keys)));
+        builder.finish(&NoNames).unwrap()
+    }
+
+    #[test]
+    fn rows_that_go_back_are_refused_within_a_batch_and_between_two() {
+        let dir = tempfile::tempdir().unwrap();
+        let is_taken = |batches: &[&[(i64, i64)]]| {
+            let mut file = TableFile::create(dir.path(), &TraceEvent::TABLE).unwrap();
+            batches.iter().all(|rows| file.write(&batch(rows)).is_ok())
+        };
+        assert!(is_taken(&[&[(1, 0), (1, 1)], &[(1, 2)], &[(1, 3), (2, 0), (2, 1)], &[(3, 0)]]));
+        assert!(!is_taken(&[&[(1, 0), (1, 2), (1, 1)]]), "within a device");
+        assert!(!is_taken(&[&[(1, 0), (2, 1), (2, 0)]]), "within the second device");
+        assert!(!is_taken(&[&[(2, 0), (1, 1)]]), "to a device before");
+        assert!(!is_taken(&[&[(1, 5), (1, 6)], &[(1, 5)]]), "in the next batch");
+        assert!(!is_taken(&[&[(1, 0), (2, 0)], &[(1, 7), (1, 8)]]), "to a device before, in the next batch");
+    }
 }
