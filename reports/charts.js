@@ -111,10 +111,14 @@ const Charts = (() => {
       for (const series of option.series) {
         if (series.encode) series.encode.x = 1;
         else series.data = series.data.map((item) => ({ ...item, value: [item.value[2], 0, item.value[2]] }));
-        series.markLine?.data.forEach((line) => { line.xAxis = line.time; });
-        series.markPoint?.data.forEach((point) => {
-          point.coord = [source.find((row) => row[0] >= point.index)?.[1], point.value];
-        });
+        // What has no time has no place on the axis, and a mark without a place is an error to the chart.
+        for (const mark of [series.markLine, series.markPoint].filter(Boolean)) {
+          mark.data = mark.data
+            .map((item) => (mark === series.markLine
+              ? { ...item, xAxis: item.time }
+              : { ...item, coord: [source.find((row) => row[0] >= item.index)?.[1], item.value] }))
+            .filter((item) => !isNothing(mark === series.markLine ? item.xAxis : item.coord[0]));
+        }
       }
     },
   };

@@ -175,7 +175,8 @@ def tips_tell(browser: Browser, check: Checks, charts: list):
             told = browser.run(f"""
                 const chart = {INSTANCE};
                 const option = chart.getOption();
-                const isMark = (item) => (item?.value ?? item) !== null && item !== '-' && item !== undefined;
+                const valueOf = (item) => (item === null || Array.isArray(item) || typeof item !== 'object' ? item : item.value);
+                const isMark = (item) => (valueOf(item) ?? null) !== null;
                 const last = (series) => (series.data ?? option.dataset?.[0]?.source ?? []).findLastIndex(isMark);
                 const seriesIndex = option.series.findIndex((series) => last(series) >= 0);
                 if (seriesIndex < 0) return null;
