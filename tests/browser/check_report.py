@@ -289,6 +289,11 @@ def prints(browser: Browser, check: Checks, charts: list):
             && svg.querySelectorAll('rect, path, polyline, polygon, circle').length > 0).length
     """)
     check(stills == len(charts), "every chart prints as a still picture", f"{stills} of {len(charts)}")
+    broken = browser.run("""
+        const lines = (cell) => { const range = document.createRange(); range.selectNodeContents(cell.querySelector('button') ?? cell); return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size; };
+        return [...document.querySelectorAll('td.number')].filter((cell) => cell.offsetParent && lines(cell) > 1).slice(0, 3).map((cell) => cell.innerText);
+    """)
+    check(not broken, "no number breaks on paper", broken)
     canvases = browser.run("return [...document.querySelectorAll('.canvas')].filter((box) => box.offsetHeight > 0).length")
     check(canvases == 0, "no canvas is printed", canvases)
     browser.devtools("Emulation.setEmulatedMedia", media="")
