@@ -100,7 +100,7 @@ impl Field {
             missing => {
                 let (missing, rows) = (quantity::count(missing), quantity::count(rows));
                 Some(Text::new(
-                    format!("in {missing} of {rows} rows {}", self.en),
+                    format!("{missing} of {rows} rows have {}", self.en),
                     format!("{rows} 行中有 {missing} 行{}", self.zh),
                 ))
             }

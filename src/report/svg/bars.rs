@@ -41,7 +41,7 @@ pub(super) fn devices(bars: &[DeviceBar], wording: Wording, redaction: &Redactio
 }
 
 pub(super) fn stacks(stacks: &Stacks, wording: Wording, redaction: &Redaction) -> String {
-    const LEFT: i32 = 330;
+    const LEFT: i32 = 440;
     const RIGHT: i32 = WIDTH - 150;
     let mut rows: Vec<(Text, i64, &str)> = stacks
         .bars
