@@ -62,12 +62,12 @@ impl<T: Default + Copy + PartialEq> Collect<T> {
     pub(super) fn extend(&mut self, values: impl ExactSizeIterator<Item = Option<T>> + Clone) {
         if self.values.is_empty() {
             let first = if self.same == 0 { values.clone().next().flatten() } else { self.first };
-            if values.clone().fold(true, |same, value| same & (value == first)) {
+            if values.clone().filter(|value| *value != first).count() == 0 {
                 self.first = first;
                 self.same += values.len();
                 return;
             }
-        } else if self.valid.is_empty() && values.clone().fold(true, |all, value| all & value.is_some()) {
+        } else if self.valid.is_empty() && values.clone().filter(Option::is_none).count() == 0 {
             return self.values.extend(values.map(Option::unwrap_or_default));
         } else if !self.valid.is_empty() {
             self.valid.extend(values.clone().map(|value| value.is_some()));

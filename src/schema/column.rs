@@ -65,7 +65,9 @@ pub trait ColumnValue: Clone {
     fn push(builder: &mut Self::Builder, value: Self);
     /// Appends the value of each row.
     fn extend<R>(builder: &mut Self::Builder, rows: &[R], value: impl Fn(&R) -> &Self) {
-        rows.iter().for_each(|row| Self::push(builder, value(row).clone()));
+        for row in rows {
+            Self::push(builder, value(row).clone());
+        }
     }
     /// Moves what was collected into an array and leaves the builder empty.
     fn finish(builder: &mut Self::Builder, names: &dyn Names) -> ArrayRef;

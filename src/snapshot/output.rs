@@ -84,6 +84,7 @@ impl<'a> Output<'a> {
     #[inline(always)]
     #[expect(
         clippy::inline_always,
+        clippy::needless_pass_by_value,
         reason = "a call would write the row to memory and read it back, for each event"
     )]
     pub(super) fn trace_kept(&mut self, state: &State, row: TraceEvent) -> Result<()> {

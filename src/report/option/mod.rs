@@ -139,9 +139,8 @@ fn byte_axis(axis: ByteAxis) -> Value {
 
 /// An axis of positions in the history of a device.
 fn event_axis(first: i64, last: i64) -> Value {
-    let last = last.max(first.saturating_add(1));
-    // A point at either end is not cut in half.
-    let margin = last.saturating_sub(first) / 80;
+    // A point at either end is not cut in half, and one alone is in the middle.
+    let margin = if first < last { last.saturating_sub(first) / 80 } else { 1 };
     json!({
         "type": "value",
         "min": first.saturating_sub(margin),
@@ -209,4 +208,16 @@ fn with(mut option: Value, more: Value) -> Value {
         into.extend(from);
     }
     option
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_alone_is_in_the_middle_of_its_axis() {
+        let ends = |axis: &Value| (axis["min"].clone(), axis["max"].clone());
+        assert_eq!(ends(&event_axis(4965, 4965)), (json!(4964), json!(4966)));
+        assert_eq!(ends(&event_axis(0, 8000)), (json!(-100), json!(8100)));
+    }
 }

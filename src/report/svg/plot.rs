@@ -77,8 +77,9 @@ impl Plot {
         let mut at = self.first.checked_add(step - 1).map_or(self.first, |next| next / step * step);
         while at <= self.last {
             let text = label(at);
-            // The last label ends with the sheet.
-            let x = self.x(at).min(WIDTH - width(&text) / 2 - 2);
+            // The first label begins behind the axis's name, the last one ends with the sheet.
+            let half = width(&text) / 2;
+            let x = self.x(at).max(LEFT - 4 + half).min(WIDTH - half - 2);
             paper.text(&text, (x, self.bottom + 14), Anchor::Middle, "muted");
             at = at.saturating_add(step);
         }

@@ -254,7 +254,9 @@ mod tests {
             user_metadata: None,
             is_workspace: 0,
         };
-        rows.iter().for_each(|keys| builder.push(row(keys)));
+        for keys in rows {
+            builder.push(row(keys));
+        }
         builder.finish(&NoNames).unwrap()
     }
 
