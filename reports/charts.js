@@ -150,7 +150,7 @@ const Charts = (() => {
     const distance = (moment) => Math.abs(moment.index - index);
     const nearest = moments.reduce((best, moment) => (distance(moment) < distance(best) ? moment : best));
     const { element, heldList, query } = Page;
-    const note = nearest.index === index ? [] : [element("p", { className: "note" }, word("nearest"))];
+    const note = nearest.index === index ? [] : [element("p", { className: "note" }, `${word("nearest")} ${count(index)}`)];
     const sql = `SELECT * FROM live_at(${index}, ${chart.device})`;
     const title = element("h4", {}, `${word("live")} ${count(nearest.index)}`);
     const detail = chart.figure.querySelector(".detail");

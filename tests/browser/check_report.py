@@ -353,6 +353,11 @@ def check_report(path: str, axe: str | None) -> Checks:
         check(wide <= 0, "a phone need not scroll sideways", f"{wide} px too wide")
         for chart, _ in charts:
             check(scroll_to(browser, chart), f"{chart} is drawn on a phone")
+        high = browser.run("""
+            document.querySelector('[data-stack]')?.click();
+            return document.querySelector('#stack[open] header button')?.offsetHeight ?? 0;
+        """)
+        check(high < 44, "the button of a window has one line on a phone", f"{high} px high")
         stays_quiet(browser, check, address, "on a phone")
     return check
 
