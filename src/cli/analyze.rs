@@ -232,7 +232,7 @@ impl Args {
         let store = super::open(&self.source, cache, quiet)?;
         let reference =
             self.reference.as_ref().map(|source| super::open(source, cache, quiet)).transpose()?;
-        let mut engine = Engine::open_for_analyses(store)?;
+        let mut engine = Engine::open(store, engine::Options::for_analyses())?;
         if let Some(store) = reference {
             engine.attach(BASE, store)?;
         }

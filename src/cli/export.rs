@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 
 use super::Outcome;
-use crate::engine::Engine;
+use crate::engine::{self, Engine};
 use crate::error::{Error, Result};
 use crate::export::{self, Request, Summary};
 use crate::output::{Redaction, Sink};
@@ -96,7 +96,7 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
         return Err(Error::Usage { what: "--output -".to_owned(), reason: reason.to_owned() });
     }
     let cache = if args.no_cache { Cache::Off } else { Cache::Keep };
-    let engine = Engine::open_for_analyses(super::open(&args.source, cache, quiet)?)?;
+    let engine = Engine::open(super::open(&args.source, cache, quiet)?, engine::Options::for_analyses())?;
     let redaction = if args.redact { Redaction::learn(&engine, &[&args.source])? } else { Redaction::none() };
     let request = Request { events: args.events, device: args.device, weight, redaction };
     request.check(&engine)?;

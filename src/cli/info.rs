@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use super::Outcome;
 use super::analyze::Language;
 use crate::analysis::{ImportNote, Info};
-use crate::engine::Engine;
+use crate::engine::{self, Engine};
 use crate::error::Result;
 use crate::output::{Page, Sink, info_envelope, write_page};
 use crate::store::Cache;
@@ -43,7 +43,7 @@ enum Format {
 /// Runs the command.
 pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
     let cache = if args.no_cache { Cache::Off } else { Cache::Keep };
-    let engine = Engine::open_for_analyses(super::open(&args.source, cache, quiet)?)?;
+    let engine = Engine::open(super::open(&args.source, cache, quiet)?, engine::Options::for_analyses())?;
     let info = Info::read(&engine)?;
     let notes = ImportNote::read(&engine)?;
     let lang = args.lang.into();

@@ -37,7 +37,7 @@ use datafusion::logical_expr::AggregateUDF;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::error::{Error, Result};
-use crate::schema::{self, TraceEvent};
+use crate::schema;
 use crate::store::{Scratch, Store};
 
 pub use attach::{BASE, OWN};
@@ -74,10 +74,15 @@ impl Default for Options {
     }
 }
 
-/// Bytes of events up to which analyses have their relations worked on in one part: some three million events. Each relation
-/// is planned, and most are small; the exchanges between two parts take a fifth more CPU time, and so few events win no
-/// time by it.
-const ONE_PART_BYTES: u64 = 16 << 20;
+impl Options {
+    /// For who asks for many relations of `sql/`. Each is planned, and most are small: exchanges between two parts take a
+    /// fifth more CPU time. And a part that is alone has all memory for its sorts: ten million events on eight devices,
+    /// where many sizes are not as the rules have them, failed in two parts within 2 GiB.
+    #[must_use]
+    pub fn for_analyses() -> Self {
+        Self { partitions: 1, memory_limit: 4 << 30 }
+    }
+}
 
 /// Bytes that a sort sets aside for merging what it wrote to temporary files.
 const MERGE_BYTES: usize = 10 << 20;
@@ -120,17 +125,6 @@ impl Engine {
         engine.register_store(OWN, store)?;
         engine.register_macros(OWN)?;
         Ok(engine)
-    }
-
-    /// [`open`](Self::open) for who asks for many relations of `sql/`, with what serves them best.
-    ///
-    /// # Errors
-    /// As [`open`](Self::open).
-    pub fn open_for_analyses(store: Store) -> Result<Self> {
-        let events = store.table_path(TraceEvent::TABLE.name);
-        let is_small = events.metadata().is_ok_and(|file| file.len() <= ONE_PART_BYTES);
-        let options = Options::default();
-        Self::open(store, if is_small { Options { partitions: 1, ..options } } else { options })
     }
 
     /// Answers queries over rows in memory; a table that is not among them is empty.
