@@ -50,20 +50,7 @@ WITH by_rule AS (
   FROM _event_changes
   GROUP BY device_id, slice_index, stream, pool_id_0, pool_id_1, is_small
 ),
-excess AS (
-  SELECT
-    device_id,
-    trace_index / NULLIF((SELECT MAX(slice_width) FROM _scale), 0) AS slice_index,
-    stream,
-    pool_id_0,
-    pool_id_1,
-    is_small,
-    trace_index,
-    allocated,
-    active
-  FROM _rounding_excess
-),
--- Changes and what was moved either way: half their sum is what came.
+-- Half of a change and what was moved either way is what came.
 parts AS (
   SELECT
     device_id,
@@ -95,22 +82,21 @@ parts AS (
     pool_id_0,
     pool_id_1,
     is_small,
-    MIN(trace_index) AS first_index,
-    MAX(trace_index) AS last_index,
+    CAST(NULL AS BIGINT) AS first_index,
+    CAST(NULL AS BIGINT) AS last_index,
     CAST(NULL AS BIGINT) AS time_us,
     0 AS event_count,
     0 AS mark_count,
     0 AS reserved_change,
     0 AS reserved_rise,
-    SUM(allocated) AS allocated_change,
-    SUM(allocated + ABS(allocated)) / NULLIF(2, 0) AS allocated_rise,
-    SUM(active) AS active_change,
-    SUM(active + ABS(active)) / NULLIF(2, 0) AS active_rise,
+    allocated AS allocated_change,
+    (allocated + ABS(allocated)) / NULLIF(2, 0) AS allocated_rise,
+    active AS active_change,
+    (active + ABS(active)) / NULLIF(2, 0) AS active_rise,
     0 AS allocated_requested_change,
     0 AS active_requested_change,
     0 AS requested_rise
-  FROM excess
-  GROUP BY device_id, slice_index, stream, pool_id_0, pool_id_1, is_small
+  FROM _rounding_excess
 )
 SELECT
   device_id,
