@@ -50,11 +50,19 @@ const Charts = (() => {
     chart.width = chart.box.clientWidth;
     const option = resolve(chart.option, chart);
     fit(chart, option);
+    option.legend.selected = shownSeries(chart, option);
     if (chart.second) others[chart.kind](chart, option);
     // Merged into what is drawn, so that zoom and legend stay, and so does the tooltip, whose timer may still run.
     chart.drawn.setOption(option);
     if (chart.kind === "timeline") fitHeight(chart);
     chart.box.dataset.drawn = "true";
+  }
+
+  // What is hidden stays so when its name is said in another language.
+  function shownSeries(chart, option) {
+    const { legend, series } = chart.drawn.getOption() ?? {};
+    const shown = option.series.map(({ name }, place) => [name, legend?.[0].selected[series[place].name] ?? true]);
+    return Object.fromEntries(shown.filter(([name]) => name));
   }
 
   // A narrow screen has no room for tools, and less for names.

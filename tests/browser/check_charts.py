@@ -44,7 +44,7 @@ def zooms(browser: Browser, check: Checks, chart: str):
 
 
 def legends_hide(browser: Browser, check: Checks, chart: str):
-    """A click on the first entry of a legend hides its series, and the rest stays as it is; another brings it back."""
+    """A click on the first entry of a legend hides its series, in both languages, and the rest stays; another shows it."""
     scroll_to(browser, chart)
     state = f"""
         const option = {INSTANCE}.getOption();
@@ -65,6 +65,9 @@ def legends_hide(browser: Browser, check: Checks, chart: str):
     check(hidden[1] == before[1], f"{chart}: other series stay", hidden)
     check(browser.run(picture) != seen, f"{chart}: what is hidden is gone")
     check(browser.run(COLOURS.replace("arguments[0]", colours)) >= 4, f"{chart} is not blank without it")
+    for tag in ("zh", "en"):
+        browser.run("document.querySelector(`[data-language=${arguments[0]}]`).click()", tag)
+        check(not browser.run(state, chart)[0], f"{chart}: what is hidden stays so, {tag}")
     browser.click(*place)
     after = browser.run(state, chart)
     check(after == before, f"{chart}: another click brings it back", after)
