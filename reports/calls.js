@@ -137,7 +137,8 @@ const Calls = (() => {
       const most = chart.extra.shown > 400 ? 13 : chart.extra.shown > 120 ? 19 : 26;
       return Math.max(5, Math.min(26, 2.4 * Math.log2(value[1] / 262144 + 1)) * (most / 26));
     },
-    peakLabel: () => (point) => `${point.seriesName} ${bytes(point.data.value)}`,
+    // The arrow: it is higher than the axis goes.
+    peakLabel: () => ({ seriesName, data: { value, coord } }) => `${seriesName} ${bytes(value)}${coord[1] < value ? " ↑" : ""}`,
     trigger: () => (bar) => (isNothing(bar.value) ? "" : bytes(Math.abs(bar.value))),
     barShare: (chart) => ({ data }) => `${bytes(data.bytes)} · ${share(data.bytes, chart)}`,
     segmentColor: (chart) => (_, row) => style(chart.extra.rows[row]?.low ? "critical" : "text"),

@@ -13,8 +13,22 @@ const Charts = (() => {
     });
     return whole[0].map((_, place) => whole.map((column) => column?.[place] ?? null));
   }
-  for (const chart of charts.values()) {
-    if (chart.extra.levels?.[0]) chart.option.dataset = { source: unpacked(chart.extra.levels), sourceHeader: false };
+  // The events of a mark: where they are, and what is said of each behind its number.
+  function unpackMarks(option, { series: place, crosses, index, time, number, text, texts }) {
+    const series = option.series[place];
+    const saying = (front, words) => (words.$words ? { $words: words.$words.map((one) => front + one) } : front + words);
+    series.data = unpacked([index, time, number]).map(([at, when, front], event) => ({
+      value: [at, 0, when], detail: saying(front ?? "", texts[text[event]]),
+    }));
+    series.markLine.data = crosses ? series.data.map(({ value: [at, , when] }) => ({ xAxis: at, time: when })) : [];
+  }
+  for (const { option, extra } of charts.values()) {
+    for (const [key, value] of Object.entries(option)) {
+      if (value?.$part !== undefined) option[key] = data.parts[value.$part];
+    }
+    if (extra.levels?.[0]) option.dataset = { source: unpacked(extra.levels), sourceHeader: false };
+    for (const marks of extra.marks ?? []) unpackMarks(option, marks);
+    for (const [place, spans] of (extra.spans ?? []).entries()) option.series[place].data = spans[0] ? unpacked(spans) : [];
   }
 
   // ---- drawing
@@ -24,6 +38,7 @@ const Charts = (() => {
       chart.drawn.on("click", (point) => clicked(chart, point));
       chart.drawn.getZr().on("click", (event) => clickedAt(chart, event));
       if (chart.kind === "timeline") chart.drawn.on("datazoom", () => fitHeight(chart));
+      if (chart.kind === "timeline") chart.drawn.on("legendselectchanged", () => fitHeight(chart));
       // What is restored is the first option, in the language and theme it was made in.
       chart.drawn.on("restore", () => draw(chart));
       new ResizeObserver(() => {
@@ -35,6 +50,7 @@ const Charts = (() => {
     chart.width = chart.box.clientWidth;
     const option = resolve(chart.option, chart);
     fit(chart, option);
+    option.legend.selected = shownSeries(chart, option);
     if (chart.second) others[chart.kind](chart, option);
     // Merged into what is drawn, so that zoom and legend stay, and so does the tooltip, whose timer may still run.
     chart.drawn.setOption(option);
@@ -42,11 +58,18 @@ const Charts = (() => {
     chart.box.dataset.drawn = "true";
   }
 
+  // What is hidden stays so when its name is said in another language.
+  function shownSeries(chart, option) {
+    const { legend, series } = chart.drawn.getOption() ?? {};
+    const shown = option.series.map(({ name }, place) => [name, legend?.[0].selected[series[place].name] ?? true]);
+    return Object.fromEntries(shown.filter(([name]) => name));
+  }
+
   // A narrow screen has no room for tools, and less for names.
   function fit(chart, option) {
     const [axis] = [option.yAxis].flat();
     const isNarrow = chart.width < 560;
-    if (axis.type === "category") axis.axisLabel.width = Math.round(Math.min(axis.axisLabel.width, chart.width * 0.36));
+    if (axis.type === "category") axis.axisLabel.width = Math.round(Math.min(axis.axisLabel.width, chart.width * (isNarrow ? 0.36 : 0.42)));
     // Merging keeps what is not said again, so both widths say the same things.
     option.toolbox.show = !isNarrow;
     option.legend.right = isNarrow ? 0 : 110;
@@ -74,9 +97,10 @@ const Charts = (() => {
     },
   };
 
-  // The height of a timeline follows what is in view: beside one high peak all else would be flat.
+  // The height of a timeline follows what is in view and not hidden: beside one high peak all else would be flat.
   function fitHeight(chart) {
-    const [{ startValue, endValue }] = chart.drawn.getOption().dataZoom;
+    const { dataZoom: [{ startValue, endValue }], legend: [{ selected }], series } = chart.drawn.getOption();
+    const shown = series.filter(({ encode, name }) => encode && selected[name] !== false).map(({ encode }) => encode.y);
     const column = chart.second ? 1 : 0;
     const source = chart.option.dataset.source;
     // A level lasts until the next, so the one before the view counts too.
@@ -84,11 +108,16 @@ const Charts = (() => {
     let most = 1;
     for (const row of source.slice(first)) {
       if (row[column] > endValue) break;
-      most = Math.max(most, row[2] ?? 0, row[3] ?? 0, row[4] ?? 0);
+      for (const y of shown) most = Math.max(most, row[y] ?? 0);
     }
     const isWhole = first === 0 && endValue >= source.at(-1)[column];
-    const { max, interval } = isWhole ? chart.option.yAxis : byteAxis(most * 1.05);
-    chart.drawn.setOption({ yAxis: { max, interval } });
+    const isAll = isWhole && !chart.cut && shown.length === series.filter(({ encode }) => encode).length;
+    const { max, interval } = isAll ? chart.option.yAxis : byteAxis((chart.cut ? Math.min(most, chart.extra.usual) : most) * 1.05);
+    // A peak beyond the axis is told of at its upper end.
+    const told = series.map(({ markPoint }) => (markPoint
+      ? { markPoint: { data: markPoint.data.map((point) => ({ ...point, coord: [point.coord[0], Math.min(point.value, max)] })) } }
+      : {}));
+    chart.drawn.setOption({ yAxis: { max, interval }, series: told });
   }
   // Ticks that are round in binary units, as the page was made with.
   function byteAxis(most) {
@@ -112,12 +141,14 @@ const Charts = (() => {
         if (series.encode) series.encode.x = 1;
         else series.data = series.data.map((item) => ({ ...item, value: [item.value[2], 0, item.value[2]] }));
         // What has no time has no place on the axis, and a mark without a place is an error to the chart.
-        for (const mark of [series.markLine, series.markPoint].filter(Boolean)) {
-          mark.data = mark.data
-            .map((item) => (mark === series.markLine
-              ? { ...item, xAxis: item.time }
-              : { ...item, coord: [source.find((row) => row[0] >= item.index)?.[1], item.value] }))
-            .filter((item) => !isNothing(mark === series.markLine ? item.xAxis : item.coord[0]));
+        if (series.markLine) {
+          const lines = series.markLine.data.map((item) => ({ ...item, xAxis: item.time }));
+          series.markLine.data = lines.filter((item) => !isNothing(item.xAxis));
+        }
+        if (series.markPoint) {
+          const when = (item) => source.find((row) => row[0] >= item.index)?.[1];
+          const points = series.markPoint.data.map((item) => ({ ...item, coord: [when(item), item.value] }));
+          series.markPoint.data = points.filter((item) => !isNothing(item.coord[0]));
         }
       }
     },
@@ -158,26 +189,33 @@ const Charts = (() => {
     chart.moment = index;
   }
 
-  // Buttons for the two ways to see a chart.
+  // Buttons for two ways each to see a chart.
   function controls(chart) {
-    const choices = { layout: ["relative", "absolute"], timeline: chart.extra.span ? ["byEvent", "byTime"] : [] }[chart.kind] ?? [];
-    if (choices.length === 0) return;
-    const group = Page.element("div", { className: "switch", role: "group" });
-    choices.forEach((key, place) => {
-      const button = Page.element("button", { type: "button" }, word(key));
-      button.dataset.word = key;
-      button.setAttribute("aria-pressed", String(place === 0));
-      button.addEventListener("click", () => chart.choose(place));
-      group.append(button);
-    });
-    chart.choose = (chosen) => {
-      chart.second = chosen === 1;
-      [...group.children].forEach((button, place) => button.setAttribute("aria-pressed", String(place === chosen)));
-      if (chart.drawn) draw(chart);
+    const { span, usual } = chart.extra;
+    const all = {
+      layout: [["second", "relative", "absolute"]],
+      timeline: [...(span ? [["second", "byEvent", "byTime"]] : []), ...(usual ? [["cut", "upToPeak", "noSpikes"]] : [])],
     };
     const bar = chart.figure.querySelector(".controls");
-    bar.append(group);
-    bar.hidden = false;
+    for (const [way, ...choices] of all[chart.kind] ?? []) {
+      const group = Page.element("div", { className: "switch", role: "group" });
+      choices.forEach((key, place) => {
+        const button = Page.element("button", { type: "button" }, word(key));
+        button.dataset.word = key;
+        button.dataset.way = way;
+        button.setAttribute("aria-pressed", String(place === 0));
+        button.addEventListener("click", () => choose(chart, way, place));
+        group.append(button);
+      });
+      bar.append(group);
+      bar.hidden = false;
+    }
+  }
+  function choose(chart, way, chosen) {
+    chart[way] = chosen === 1;
+    const buttons = chart.figure.querySelectorAll(`[data-way=${way}]`);
+    buttons.forEach((button, place) => button.setAttribute("aria-pressed", String(place === chosen)));
+    if (chart.drawn) draw(chart);
   }
 
   // Charts are drawn when they are about to come into view.
@@ -208,7 +246,7 @@ const Charts = (() => {
     if (!chart) return false;
     chart.figure.scrollIntoView();
     // Positions are of events: an axis of time gives way.
-    if (chart.second) chart.choose(0);
+    if (chart.second) choose(chart, "second", 0);
     else draw(chart);
     const { min, max } = chart.option.xAxis;
     const margin = (max - min) / 40;

@@ -4,7 +4,7 @@
 const Page = (() => {
   const root = document.documentElement;
   const data = JSON.parse(document.getElementById("data").textContent);
-  const stacks = new Map(data.stacks.list.map(([id, label, frames]) => [id, { label, frames }]));
+  const stacks = new Map(data.stacks.list.map((stack) => [stack[0], stack]));
   const language = () => (root.lang === "zh" ? 1 : 0);
   const word = (key) => data.words[key][language()];
   const style = (name) => getComputedStyle(root).getPropertyValue(`--${name}`).trim();
@@ -40,7 +40,23 @@ const Page = (() => {
     return made;
   }
 
-  const stackLabel = (id) => (isNothing(id) ? word("nostack") : stacks.get(id)?.label || `${word("stack")} ${id}`);
+  // Stacks share names, files, frames, and the callers of an earlier one: [id, label or the frame it is made of, frames of
+  // its own, that other stack, how many of its outer frames].
+  function framesOf([, , own, other, count]) {
+    return other === undefined ? own : [...own, ...framesOf(data.stacks.list[other]).slice(-count)];
+  }
+  function frame(place) {
+    const { names, files, frames } = data.stacks;
+    const [name, file, line] = frames.slice(3 * place, 3 * place + 3);
+    const [path, own] = files[file];
+    return { name: names[name], own, where: line ? `${path}:${line}` : path };
+  }
+  function labelOf(stack) {
+    if (typeof stack?.[1] !== "number") return stack?.[1];
+    const { name, where } = frame(framesOf(stack)[stack[1]]);
+    return `${name} (${where.split("/").at(-1)})`;
+  }
+  const stackLabel = (id) => (isNothing(id) ? word("nostack") : labelOf(stacks.get(id)) || `${word("stack")} ${id}`);
 
   // The command that answers a query, as a shell takes it.
   function query(text) {
@@ -80,11 +96,12 @@ const Page = (() => {
   function showStack(id) {
     if (isNothing(id)) return;
     const known = stacks.get(id);
-    const title = `${word("stack")} ${id}${known?.label ? ` · ${known.label}` : ""}`;
+    const label = labelOf(known);
+    const title = `${word("stack")} ${id}${label ? ` · ${label}` : ""}`;
     const parts = [];
-    if (known?.frames) {
-      const frames = known.frames.map((place) => {
-        const [name, where, own] = data.stacks.frames[place];
+    if (known?.[2]) {
+      const frames = framesOf(known).map((place) => {
+        const { name, where, own } = frame(place);
         return element("li", { className: own ? "own" : "" }, element("span", {}, name, element("small", {}, where)));
       });
       parts.push(element("ol", {}, ...frames));

@@ -82,12 +82,12 @@
     show();
     return show;
   }
-  // [text, "number"], [[English, Chinese]], or that with "stack" or "event" and which.
+  // [words], words being a text or one in both languages; with "number", or with what they lead to and which.
   function tableCell([text, kind, target]) {
-    if (kind === "number") return element("td", { className: "number" }, text);
-    const words = text[Page.language()];
+    const words = typeof text === "string" ? text : text[Page.language()];
+    if (kind === "number") return element("td", { className: "number" }, words);
     if (!kind) return element("td", { title: words }, words);
-    const button = element("button", { type: "button", className: "link" }, words);
+    const button = element("button", {}, words);
     button.dataset[kind] = target;
     return element("td", { className: kind === "event" ? "number" : "" }, button);
   }

@@ -82,10 +82,13 @@ impl Subject {
         match self {
             Self::Snapshot => Text::new("snapshot", "快照"),
             Self::Device(index) => Text::new(format!("device {index}"), format!("设备 {index}")),
-            Self::Event { device_index, trace_index } => Text::new(
-                format!("device {device_index}, event {trace_index}"),
-                format!("设备 {device_index} 事件 {trace_index}"),
-            ),
+            Self::Event { device_index, trace_index } => {
+                let event = quantity::count(trace_index);
+                Text::new(
+                    format!("device {device_index}, event {event}"),
+                    format!("设备 {device_index} 事件 {event}"),
+                )
+            }
         }
     }
 }

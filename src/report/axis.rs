@@ -38,6 +38,12 @@ impl ByteAxis {
     }
 }
 
+/// Room before the first and behind the last event of an axis, a part of its length: a point at either end is not cut in
+/// half, and one alone is in the middle.
+pub(super) fn margin(first: i64, last: i64, parts: i64) -> i64 {
+    if first < last { last.saturating_sub(first).checked_div(parts).unwrap_or(0) } else { 1 }
+}
+
 /// Steps that `most` needs; both are above 0.
 fn parts(most: i64, step: i64) -> i64 {
     (most - 1) / step + 1

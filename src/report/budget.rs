@@ -6,6 +6,8 @@ use crate::analysis::chart::Chart;
 use super::Section;
 use super::downsample;
 
+/// Bytes of a page, ECharts included. Frames of stacks have what all else leaves; they are most of what can be left out.
+pub(super) const PAGE: usize = 2_700_000;
 /// Devices that have charts of their own, at most.
 pub(super) const DEVICES: usize = 6;
 /// Tables of a section, at most: with an out-of-memory event on each of many devices there would be hundreds.
@@ -26,9 +28,16 @@ const FRAMES: usize = 1200;
 const FEWEST_FRAMES: usize = 60;
 const MOST_FRAMES: usize = 400;
 
-/// What one chart may have.
+/// Rows that all tables of a page hold as markup, if each has enough; fewest and most of one. The script has them all.
+const ROWS: usize = 700;
+const FEWEST_ROWS: usize = 8;
+const MOST_ROWS: usize = 60;
+
+/// What one chart or table may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Budget {
+    /// Rows of a table that are markup.
+    pub(super) rows: usize,
     levels: usize,
     cells: usize,
     pool_events: usize,
@@ -37,14 +46,27 @@ pub(super) struct Budget {
 
 impl Budget {
     /// For a chart on its own.
-    pub(super) const WHOLE: Self =
-        Self { levels: downsample::POINTS, cells: CELLS, pool_events: POOL_EVENTS, frames: MOST_FRAMES };
+    pub(super) const WHOLE: Self = Self {
+        rows: MOST_ROWS,
+        levels: downsample::POINTS,
+        cells: CELLS,
+        pool_events: POOL_EVENTS,
+        frames: MOST_FRAMES,
+    };
 
     /// For every chart of a page.
     pub(super) fn of(sections: &[Section]) -> Self {
         let (mut timelines, mut segments, mut expansions, mut flames) = (0, 0, 0, 0);
+        let mut tables = Vec::new();
         for figure in sections.iter().flat_map(|section| &section.figures) {
-            let Figure::Chart(figure) = figure else { continue };
+            let figure = match figure {
+                Figure::Chart(figure) => figure,
+                Figure::Table(table) => {
+                    tables.push(table.rows.len());
+                    continue;
+                }
+                _ => continue,
+            };
             match &figure.chart {
                 Chart::Timeline(_) => timelines += 1,
                 Chart::Layout(layout) => segments += layout.segments.len(),
@@ -55,6 +77,7 @@ impl Budget {
         }
         let share = |all: usize, count: usize| all / count.max(1);
         Self {
+            rows: rows(&tables),
             levels: share(LEVELS, timelines).clamp(FEWEST_LEVELS, downsample::POINTS),
             // A cell can have a span of each of three states.
             cells: share(SPANS / 3, segments).clamp(FEWEST_CELLS, CELLS),
@@ -75,6 +98,12 @@ impl Budget {
             _ => None,
         }
     }
+}
+
+/// The most rows of a table at which all tables together keep to theirs.
+fn rows(tables: &[usize]) -> usize {
+    let all = |most: usize| tables.iter().map(|rows| *rows.min(&most)).sum::<usize>();
+    (FEWEST_ROWS..=MOST_ROWS).rev().find(|most| all(*most) <= ROWS).unwrap_or(FEWEST_ROWS)
 }
 
 #[cfg(test)]
@@ -99,6 +128,15 @@ mod tests {
         };
         let figures = vec![Figure::Chart(Box::new(figure)); timelines];
         Section { mode: "peak", findings: Vec::new(), figures }
+    }
+
+    #[test]
+    fn tables_are_cut_where_all_of_them_together_are_too_long() {
+        assert_eq!(rows(&[]), 60);
+        assert_eq!(rows(&[1000; 3]), 60);
+        // 30 short ones leave 400 rows for 16 long ones.
+        assert_eq!(rows(&[[10; 30].as_slice(), &[60; 16]].concat()), 25);
+        assert_eq!(rows(&[60; 500]), 8);
     }
 
     #[test]

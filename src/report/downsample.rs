@@ -12,9 +12,9 @@ use crate::analysis::chart::{
 /// Points of a timeline: about what a wide screen has columns.
 pub(super) const POINTS: usize = 2000;
 
-/// The timeline with about `most` levels.
+/// The timeline with about `most` levels, and marks that a screen can tell apart.
 pub(super) fn timeline(timeline: &Timeline, most: usize) -> Timeline {
-    let marks = marks(&timeline.marks, most / 10);
+    let marks = marks(&timeline.marks, most);
     let keep = timeline
         .peaks
         .iter()
@@ -24,18 +24,26 @@ pub(super) fn timeline(timeline: &Timeline, most: usize) -> Timeline {
     Timeline { levels: levels(&timeline.levels, &keep, most), marks, ..timeline.clone() }
 }
 
-/// The marked events with about `most` of those that come by hundreds, one of each stretch: their neighbours would be drawn
-/// on the same pixels. Failures, snapshots and steps are all kept.
-fn marks(marks: &[MarkedEvent], most: usize) -> Vec<MarkedEvent> {
-    let growths = marks.iter().filter(|event| event.mark == Mark::Growth).count();
-    let width = growths.div_ceil(most.max(1)).max(1);
-    let mut seen = 0;
+/// The marked events where those of a kind are too many to be seen, one of each stretch: its neighbours would be drawn on
+/// the same pixels. Growths come by hundreds and say little; of other kinds all are kept as long as there are half as many
+/// as levels.
+fn marks(marks: &[MarkedEvent], levels: usize) -> Vec<MarkedEvent> {
     let mut kept = marks.to_vec();
-    kept.retain(|event| {
-        let place = seen;
-        seen += usize::from(event.mark == Mark::Growth);
-        event.mark != Mark::Growth || place % width == 0
-    });
+    for (mark, most) in [
+        (Mark::Growth, levels / 10),
+        (Mark::Step, levels / 2),
+        (Mark::OutOfMemory, levels / 2),
+        (Mark::Snapshot, levels / 2),
+    ] {
+        let count = marks.iter().filter(|event| event.mark == mark).count();
+        let width = count.div_ceil(most.max(1)).max(1);
+        let mut seen = 0;
+        kept.retain(|event| {
+            let place = seen;
+            seen += usize::from(event.mark == mark);
+            event.mark != mark || place % width == 0
+        });
+    }
     kept
 }
 
@@ -190,6 +198,25 @@ mod tests {
         assert_eq!(sampled.first().unwrap().trace_index, 0);
         assert_eq!(sampled.last().unwrap().trace_index, 29_999);
         assert!(sampled.windows(2).all(|pair| pair[0].trace_index < pair[1].trace_index));
+    }
+
+    #[test]
+    fn of_marks_without_number_a_page_has_some_of_each_kind() {
+        let event = |mark, trace_index| MarkedEvent {
+            mark,
+            trace_index,
+            time_us: None,
+            detail: crate::analysis::Text::same(""),
+        };
+        let all = (0..30_000).flat_map(|index| {
+            let every = |mark, step| (index % step == 0).then(|| event(mark, index));
+            [every(Mark::Step, 10), every(Mark::OutOfMemory, 100), every(Mark::Growth, 1)]
+        });
+        let kept = marks(&all.flatten().collect::<Vec<_>>(), 1000);
+        let count = |mark| kept.iter().filter(|event| event.mark == mark).count();
+        // 3000 steps by six, 300 failures as they are, 30,000 growths by 300.
+        assert_eq!([Mark::Step, Mark::OutOfMemory, Mark::Growth].map(count), [500, 300, 100]);
+        assert!(kept.windows(2).all(|pair| pair[0].trace_index <= pair[1].trace_index));
     }
 
     #[test]

@@ -13,15 +13,19 @@ use crate::analysis::chart::{Chart, ChartFigure, StackWords};
 use crate::analysis::{Cell, Lang, Subject, TableFigure, Target, Text, share};
 
 /// Rows of a table that stand in the page before it scrolls.
-const TALL_TABLE: usize = 14;
-/// Rows of a table that the page holds as markup; with more, the script shows those in view.
-const LONGEST_TABLE: usize = 60;
+pub(super) const TALL_TABLE: usize = 14;
 
-/// A table that scrolls on its own when it is wide or long.
-pub(super) fn table(html: &mut Html<'_>, table: &TableFigure, id: &str, registry: &mut Registry) {
-    let table = &without_empty_columns(table);
+/// A table that scrolls on its own when it is wide or long. The page holds `most` rows as markup; with more, the script
+/// shows those in view.
+pub(super) fn table(
+    html: &mut Html<'_>,
+    table: &TableFigure,
+    id: &str,
+    most: usize,
+    registry: &mut Registry<'_>,
+) {
     let class = if table.rows.len() > TALL_TABLE { "scroll tall" } else { "scroll" };
-    let is_long = table.rows.len() > LONGEST_TABLE;
+    let is_long = table.rows.len() > most;
     let rows = if is_long { registry.add_rows(long_rows(table)).to_string() } else { String::new() };
     let mut attributes =
         vec![("class", class), ("tabindex", "0"), ("role", "region"), ("aria-labelledby", id)];
@@ -45,7 +49,7 @@ pub(super) fn table(html: &mut Html<'_>, table: &TableFigure, id: &str, registry
     html.close("tr");
     html.close("thead");
     html.open("tbody", &[]);
-    for row in table.rows.iter().take(LONGEST_TABLE) {
+    for row in table.rows.iter().take(most) {
         html.open("tr", &[]);
         for cell in row {
             match cell {
@@ -65,39 +69,10 @@ pub(super) fn table(html: &mut Html<'_>, table: &TableFigure, id: &str, registry
     html.close("div");
 }
 
-/// The table without columns that have neither a heading nor a word in any row.
-fn without_empty_columns(table: &TableFigure) -> TableFigure {
-    let is_empty = |text: &Text| [Lang::En, Lang::Zh].iter().all(|lang| text.get(*lang).is_empty());
-    let is_shown = |place: usize| {
-        let is_named = table.headings.get(place).is_none_or(|heading| !is_empty(heading));
-        is_named
-            || table
-                .rows
-                .iter()
-                .any(|row| !matches!(row.get(place), Some(Cell::Text(text)) if is_empty(text)))
-    };
-    let shown: Vec<bool> = (0..table.headings.len()).map(is_shown).collect();
-    TableFigure {
-        title: table.title.clone(),
-        headings: kept(&table.headings, &shown),
-        rows: table.rows.iter().map(|row| kept(row, &shown)).collect(),
-    }
-}
-
-/// The items whose place is shown.
-fn kept<T: Clone>(items: &[T], shown: &[bool]) -> Vec<T> {
-    items.iter().zip(shown).filter(|(_, is_shown)| **is_shown).map(|(item, _)| item.clone()).collect()
-}
-
 /// Words that the script makes lead somewhere; without it they are only words.
 pub(super) fn link(html: &mut Html<'_>, words: &Text, target: Target) {
-    let (_, identity) = target.parts();
-    let attribute = match target {
-        Target::Stack(_) => "data-stack",
-        Target::Event { .. } => "data-event",
-        Target::Segment { .. } => "data-segment",
-    };
-    html.words("button", &[("type", "button"), ("class", "link"), (attribute, &identity)], words);
+    let (kind, identity) = target.parts();
+    html.words("button", &[(&format!("data-{kind}"), &identity)], words);
 }
 
 /// Whether a cell stays in one line, as names do, or is to be read like prose.
@@ -113,26 +88,30 @@ fn is_event(target: Target) -> bool {
 
 /// The rows of a table as the script takes them.
 fn long_rows(table: &TableFigure) -> Value {
+    let words = |text: &Text| match (text.get(Lang::En), text.get(Lang::Zh)) {
+        (en, zh) if en == zh => json!(en),
+        both => json!(both),
+    };
     let cell = |cell: &Cell| match cell {
         Cell::Quantity(quantity) => json!([quantity.text(), "number"]),
-        Cell::Text(text) => json!([[text.get(Lang::En), text.get(Lang::Zh)]]),
+        Cell::Text(text) => json!([words(text)]),
         Cell::Link(text, target) => {
             let (kind, identity) = target.parts();
-            json!([[text.get(Lang::En), text.get(Lang::Zh)], kind, identity])
+            json!([words(text), kind, identity])
         }
     };
     table.rows.iter().map(|row| row.iter().map(cell).collect::<Value>()).collect()
 }
 
 /// A chart: a place for the browser to draw in, the words around it, and the query behind it.
-pub(super) fn chart(
+pub(super) fn chart<'a>(
     html: &mut Html<'_>,
     mode: &str,
-    figure: &ChartFigure,
+    figure: &'a ChartFigure,
     budget: Budget,
     report: &Report<'_>,
     strings: &Strings,
-    registry: &mut Registry,
+    registry: &mut Registry<'a>,
 ) {
     let id = figure.anchor(mode);
     let fitted = budget.fit(&figure.chart);
@@ -180,7 +159,7 @@ pub(super) fn chart(
     if let Some(rows) = rows(chart, &title) {
         html.open("details", &[("class", "rows")]);
         html.words("summary", &[], &strings.get("page.rows"));
-        table(html, &rows, &format!("{id}-rows"), registry);
+        table(html, &rows, &format!("{id}-rows"), Budget::WHOLE.rows, registry);
         html.close("details");
     }
     for sql in strings.queries(&strings.query_key(mode, figure.name)) {

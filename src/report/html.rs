@@ -6,7 +6,7 @@ use crate::analysis::{Lang, Text};
 use crate::output::Redaction;
 
 /// Attributes of an element, by name.
-pub(super) type Attributes<'a> = &'a [(&'static str, &'a str)];
+pub(super) type Attributes<'a> = &'a [(&'a str, &'a str)];
 
 /// A piece of a page that grows at its end.
 #[derive(Debug)]

@@ -13,6 +13,7 @@ mod option;
 mod page;
 mod registry;
 mod section;
+mod stacks;
 mod strings;
 mod svg;
 
@@ -124,15 +125,16 @@ impl Report<'_> {
         let mut html = Html::new(&self.redaction);
         page::write(&mut html, self, &strings, &mut registry);
         registry.add_stacks(self.stacks);
-        let (charts, stacks, rows) = registry.finish();
-        let data = json!({
+        let body = html.finish();
+        let built = SCRIPTS.iter().map(|(_, text, _)| text.len()).sum::<usize>() + STYLE.0.len();
+        let mut data = json!({
             "words": strings.script(),
-            "charts": charts,
-            "stacks": stacks,
-            "rows": rows,
             "source": self.source,
             "worst": page::worst_device(self).map(|device| device.to_string()),
         });
+        if let Some(data) = data.as_object_mut() {
+            data.extend(registry.finish(built + body.len(), budget::PAGE));
+        }
         let mut title = Html::new(&self.redaction);
         title.text(&page::title(self, &strings));
         let allowed: Vec<String> = SCRIPTS.iter().map(|(.., hash)| format!("'sha256-{hash}'")).collect();
@@ -142,7 +144,7 @@ impl Report<'_> {
             allowed.join(" "),
             STYLE.1
         );
-        let (title, body, data) = (title.finish(), html.finish(), island(&data, &self.redaction));
+        let (title, data) = (title.finish(), island(&data, &self.redaction));
         let mut fills = vec![
             ("lang", lang_tag(self.lang)),
             ("policy", &policy),

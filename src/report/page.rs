@@ -15,7 +15,12 @@ pub(super) fn title(report: &Report<'_>, strings: &Strings) -> String {
     format!("{name} · {}", strings.get("page.title").get(report.lang))
 }
 
-pub(super) fn write(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings, registry: &mut Registry) {
+pub(super) fn write<'a>(
+    html: &mut Html<'_>,
+    report: &Report<'a>,
+    strings: &Strings,
+    registry: &mut Registry<'a>,
+) {
     html.open("a", &[("class", "skip"), ("href", "#main")]);
     html.both(&strings.get("page.skip"));
     html.close("a");

@@ -30,12 +30,12 @@ fn concerns(mode: &str, gap: &str) -> bool {
     }
 }
 
-pub(super) fn write(
+pub(super) fn write<'a>(
     html: &mut Html<'_>,
-    section: &Section,
+    section: &'a Section,
     report: &Report<'_>,
     strings: &Strings,
-    registry: &mut Registry,
+    registry: &mut Registry<'a>,
 ) {
     let mode = section.mode;
     html.open("section", &[("id", mode), ("class", "part"), ("aria-labelledby", &format!("{mode}-title"))]);
@@ -64,12 +64,12 @@ pub(super) fn write(
 }
 
 /// Charts, then tables and sentences; charts of one device stand together, so that the page can show one at a time.
-fn figures(
+fn figures<'a>(
     html: &mut Html<'_>,
-    section: &Section,
+    section: &'a Section,
     report: &Report<'_>,
     strings: &Strings,
-    registry: &mut Registry,
+    registry: &mut Registry<'a>,
 ) {
     let charts = || {
         section.figures.iter().filter_map(|shown| match shown {
@@ -112,7 +112,8 @@ fn figures(
             Figure::Note(words) => html.words("p", &[("class", "note")], words),
             Figure::Table(table) => {
                 tables += 1;
-                figure::table(html, table, &format!("{}-table-{tables}", section.mode), registry);
+                let id = format!("{}-table-{tables}", section.mode);
+                figure::table(html, table, &id, budget.rows, registry);
             }
         }
     }

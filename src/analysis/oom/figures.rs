@@ -25,7 +25,7 @@ pub(super) fn all(outcome: &OomOutcome) -> Vec<Figure> {
 }
 
 fn index(failure: &Failure) -> String {
-    failure.event.trace_index.map_or_else(|| "-".to_owned(), |index| index.to_string())
+    failure.event.trace_index.map_or_else(|| "-".to_owned(), quantity::count)
 }
 
 /// The failure's event, where it was recorded.
@@ -69,11 +69,12 @@ fn states(outcome: &OomOutcome) -> TableFigure {
 }
 
 fn details(failure: &Failure, recent: Option<i64>) -> Vec<Figure> {
-    let (device, index) = (failure.event.device_index, index(failure));
+    let device = failure.event.device_index;
+    let event = index(failure);
     let about = |en: &str, zh: &str| {
         Text::new(
-            format!("{en}, device {device}, event {index}"),
-            format!("{zh}，设备 {device}，事件 {index}"),
+            format!("{en}, device {device}, event {event}"),
+            format!("{zh}，设备 {device}，事件 {event}"),
         )
     };
     let mut figures = Vec::new();

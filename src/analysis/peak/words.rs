@@ -254,8 +254,11 @@ fn peaks(title: Text, devices: &[DevicePeak]) -> TableFigure {
         ("peak", "峰值"),
         ("after event", "事件"),
         ("at end", "终点"),
+        // Says of numbers that they are estimates; where none is, there is no such column.
         ("", ""),
     ];
+    let mut all = devices.iter().flat_map(|device| COUNTERS.iter().filter_map(|name| device.peak(name)));
+    let columns = if all.all(|peak| peak.exact == 1) { headings.len() - 1 } else { headings.len() };
     let row = |device: &DevicePeak, peak: &Peak| {
         let index = match peak.trace_index {
             Some(index @ 0..) => Cell::event(device.device_index, index),
@@ -263,7 +266,7 @@ fn peaks(title: Text, devices: &[DevicePeak]) -> TableFigure {
             None => Cell::name("-"),
         };
         let label = if peak.exact == 1 { Text::same("") } else { Text::new("estimate", "估算") };
-        vec![
+        let mut cells = vec![
             Cell::name(device.device_index.to_string()),
             Cell::name(peak.counter.clone()),
             Cell::bytes(peak.base),
@@ -271,12 +274,14 @@ fn peaks(title: Text, devices: &[DevicePeak]) -> TableFigure {
             index,
             Cell::bytes(peak.at_end),
             Cell::Text(label),
-        ]
+        ];
+        cells.truncate(columns);
+        cells
     };
     let rows = devices.iter().flat_map(|device| {
         COUNTERS.iter().filter_map(|counter| Some(row(device, device.peak(counter)?))).collect::<Vec<_>>()
     });
-    TableFigure::new(title, &headings, rows.collect())
+    TableFigure::new(title, headings.get(..columns).unwrap_or(&headings), rows.collect())
 }
 
 fn contributors(device: &DevicePeak) -> TableFigure {

@@ -75,6 +75,7 @@ pub(super) fn draw(expansion: &Expansion) -> Drawing {
     let most = events.iter().map(|event| event.change.unsigned_abs()).max().unwrap_or(1).max(1);
     let first = events.first().map_or(0, |event| event.trace_index);
     let last = events.last().map_or(1, |event| event.trace_index);
+    let (step, low, high) = powers(smallest, most);
     let option = with(
         base(&legend, "tipExpansion", "item"),
         json!({
@@ -83,9 +84,9 @@ pub(super) fn draw(expansion: &Expansion) -> Drawing {
             "yAxis": [
                 {
                     "type": "log",
-                    "logBase": 2,
-                    "min": (1_i64 << smallest.ilog2().min(61)) / 2,
-                    "max": 2_i64 << most.ilog2().min(61),
+                    "logBase": 1_i64 << step,
+                    "min": 1_i64 << low,
+                    "max": 1_i64 << high,
                     "axisLabel": {"formatter": call("bytes"), "color": color("muted"), "hideOverlap": true},
                     "axisLine": {"show": false},
                     "axisTick": {"show": false},
@@ -102,6 +103,14 @@ pub(super) fn draw(expansion: &Expansion) -> Drawing {
         extra: json!({"event_count": expansion.event_count, "shown": events.len()}),
         height: 34,
     }
+}
+
+/// Powers of two: the step of an axis of sizes, its beginning and its end. An axis of ten steps or more would have labels
+/// at its ends only.
+fn powers(smallest: u64, most: u64) -> (u32, u32, u32) {
+    let (low, high) = (smallest.ilog2().saturating_sub(1), (most.ilog2() + 1).min(62));
+    let step = (1..).find(|step| high.div_ceil(*step) - low / step < 10).unwrap_or(1);
+    (step, low / step * step, (high.div_ceil(step) * step).min(62))
 }
 
 /// The axis of the line, on the right.
@@ -131,4 +140,17 @@ fn with_slider(mut zoom: Value) -> Value {
         slider.insert("showDataShadow".to_owned(), json!(false));
     }
     zoom
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_axis_of_sizes_has_fewer_than_ten_steps() {
+        // 2 MiB to 100 MiB in powers of 2, 2 MiB to 1 GiB in powers of 4, 1 B to 1 TiB in powers of 32.
+        assert_eq!(powers(2 << 20, 100 << 20), (1, 20, 27));
+        assert_eq!(powers(2 << 20, 1 << 30), (2, 20, 32));
+        assert_eq!(powers(1, 1 << 40), (5, 0, 45));
+    }
 }

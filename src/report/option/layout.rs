@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::packed::packed;
 use super::{Drawing, base, call, color, name_axis, with, words, zoom};
 use crate::analysis::Text;
 use crate::analysis::chart::{BlockState, Layout, Span};
@@ -17,18 +18,30 @@ pub(super) fn draw(layout: &Layout) -> Drawing {
         .iter()
         .map(|segment| json!(format!("#{} · {}", segment.segment_id, quantity::bytes(segment.total_size))))
         .collect();
-    // One series for each state, so that the legend can hide it: row, offset, bytes, blocks, stack.
+    // One series for each state, so that the legend can hide it. What the page makes its rows of: row, offset, bytes,
+    // blocks, stack.
+    let spans: Vec<Value> = (0..BlockState::ALL.len())
+        .map(|place| {
+            let spans: Vec<(i64, &Span)> = (0..)
+                .zip(segments)
+                .flat_map(|(row, segment)| segment.spans.iter().map(move |span| (row, span)))
+                .filter(|(_, span)| state(span) == place)
+                .collect();
+            let column =
+                |pick: fn(&(i64, &Span)) -> Option<i64>| packed(&spans.iter().map(pick).collect::<Vec<_>>());
+            json!([
+                column(|(row, _)| Some(*row)),
+                column(|(_, span)| Some(span.offset)),
+                column(|(_, span)| Some(span.size)),
+                column(|(_, span)| Some(span.block_count)),
+                column(|(_, span)| span.stack_id),
+            ])
+        })
+        .collect();
     let series: Vec<Value> = BlockState::ALL
         .iter()
         .enumerate()
         .map(|(place, block_state)| {
-            let data: Vec<Value> = segments
-                .iter()
-                .enumerate()
-                .flat_map(|(row, segment)| segment.spans.iter().map(move |span| (row, span)))
-                .filter(|(_, span)| state(span) == place)
-                .map(|(row, span)| json!([row, span.offset, span.size, span.block_count, span.stack_id]))
-                .collect();
             let tone = ["allocated", "pending", "free"].get(place).copied().unwrap_or("free");
             json!({
                 "name": words(&block_state.words()),
@@ -37,7 +50,6 @@ pub(super) fn draw(layout: &Layout) -> Drawing {
                 "clip": true,
                 "encode": {"x": [1], "y": 0},
                 "itemStyle": {"color": color(tone)},
-                "data": data,
             })
         })
         .collect();
@@ -80,5 +92,9 @@ pub(super) fn draw(layout: &Layout) -> Drawing {
             "series": series,
         }),
     );
-    Drawing { option, extra: json!({"rows": rows}), height: 6 + 2 * segments.len().max(3) + 2 }
+    Drawing {
+        option,
+        extra: json!({"rows": rows, "spans": spans}),
+        height: 6 + 2 * segments.len().max(3) + 2,
+    }
 }

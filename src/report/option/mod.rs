@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::analysis::chart::Chart;
 use crate::analysis::{Lang, Text};
 
-use super::axis::ByteAxis;
+use super::axis::{ByteAxis, margin};
 
 pub(super) use flame::rectangles;
 pub(super) use stacks::{label as stack_label, other_label};
@@ -139,8 +139,7 @@ fn byte_axis(axis: ByteAxis) -> Value {
 
 /// An axis of positions in the history of a device.
 fn event_axis(first: i64, last: i64) -> Value {
-    // A point at either end is not cut in half, and one alone is in the middle.
-    let margin = if first < last { last.saturating_sub(first) / 80 } else { 1 };
+    let margin = margin(first, last, 80);
     json!({
         "type": "value",
         "min": first.saturating_sub(margin),

@@ -142,7 +142,7 @@ pub(super) fn draw(stacks: &Stacks) -> Drawing {
         json!({
             "grid": {"left": 8, "right": 132, "top": 20, "bottom": 8, "containLabel": true},
             "xAxis": with(byte_axis(axis), json!({"position": "bottom", "splitLine": split})),
-            "yAxis": with_label(name_axis(&names, 440)),
+            "yAxis": with_label(name_axis(&names, 480)),
             "dataZoom": zoom("yAxisIndex", false),
             "series": [{
                 "type": "bar",

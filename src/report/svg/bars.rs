@@ -84,8 +84,9 @@ pub(super) fn sequence(sequence: &Sequence, wording: Wording, redaction: &Redact
     let zero = if gives_back { LEFT + (RIGHT - LEFT) / 2 } else { LEFT };
     let height = TOP + 8 + LINE * i32::try_from(sequence.events.len()).unwrap_or(1);
     sheet(height, wording, redaction, |paper| {
-        let mut y = TOP;
-        for event in &sequence.events {
+        let rows = || (0_i32..).map(|row| TOP + LINE * row).zip(&sequence.events);
+        // Bars of a colour that follow each other are one element.
+        for (y, event) in rows() {
             let (tone, end) = match event.kind {
                 EventKind::Free => ("release", LEFT),
                 EventKind::Trigger => ("critical", RIGHT),
@@ -93,15 +94,16 @@ pub(super) fn sequence(sequence: &Sequence, wording: Wording, redaction: &Redact
                 EventKind::Other => ("free", RIGHT),
             };
             let at = scale(event.size, most, zero, end);
-            let name = format!("{} · {}", quantity::count(event.trace_index), event.action);
-            paper.text(&fitted(&name, LEFT - 20), (LEFT - 12, y + LINE / 2), Anchor::End, "text");
             paper.rectangle((at.min(zero), y + 2), (at.max(zero + 1), y + LINE - 3), tone);
             if event.kind == EventKind::Trigger {
                 paper.text(&quantity::bytes(event.size), (at + 6, y + LINE / 2), Anchor::Start, "text");
             }
-            y += LINE;
         }
-        paper.line(vec![(zero, TOP), (zero, y)], "faint", 1);
+        for (y, event) in rows() {
+            let name = format!("{} · {}", quantity::count(event.trace_index), event.action);
+            paper.text(&fitted(&name, LEFT - 20), (LEFT - 12, y + LINE / 2), Anchor::End, "text");
+        }
+        paper.line(vec![(zero, TOP), (zero, height - 8)], "faint", 1);
         paper.legend(
             &[
                 (Text::new("failed request", "失败的请求"), "critical"),

@@ -6,7 +6,8 @@
 use std::fmt::Write as _;
 
 /// What need not be said, or is said once at the root.
-const SILENT: [&str; 6] = [
+const SILENT: [&str; 7] = [
+    " fill=\"#1B2230\"",
     " opacity=\"1\"",
     " stroke=\"none\"",
     " stroke-width=\"1\"",
@@ -14,7 +15,10 @@ const SILENT: [&str; 6] = [
     " font-family=\"sans-serif\"",
     " font-size=\"12.096774193548388\"",
 ];
-const ROOT: &str = "<svg font-family=\"sans-serif\" font-size=\"12.1\"";
+const ROOT: &str = "<svg font-family=\"sans-serif\" font-size=\"12.1\" fill=\"#1B2230\"";
+/// How plotters asks for words in the middle of a height, and how far below it their line then is.
+const MIDDLE: &str = "\" dy=\"0.5ex";
+const BELOW: i32 = 3;
 /// Corners from which on a path is shorter.
 const LONG: usize = 6;
 
@@ -59,7 +63,7 @@ pub(super) fn compact(svg: &str) -> String {
 
 /// An element that is no line: without what goes without saying. Words are on lines of their own and stay as they are.
 fn plain(made: &mut String, line: &str) {
-    let mut short = line.to_owned();
+    let mut short = lowered(line).unwrap_or_else(|| line.to_owned());
     for words in SILENT {
         short = short.replace(words, "");
     }
@@ -70,6 +74,14 @@ fn plain(made: &mut String, line: &str) {
     if line.ends_with("/>") || line.starts_with("</") || line.starts_with("<svg") {
         made.push('\n');
     }
+}
+
+/// Words whose place says by itself where their line is.
+fn lowered(line: &str) -> Option<String> {
+    let (before, after) = line.split_once(MIDDLE)?;
+    let (start, y) = before.rsplit_once('"')?;
+    let y: i32 = y.parse().ok()?;
+    Some(format!("{start}\"{}{after}", y + BELOW))
 }
 
 /// A line or an area of many corners.
@@ -200,15 +212,17 @@ mod tests {
     fn a_picture_says_nothing_twice() {
         let svg = "<svg width=\"9\" height=\"9\" xmlns=\"x\">\n\
             <rect x=\"1\" y=\"2\" opacity=\"1\" fill=\"#F00\" stroke=\"none\"/>\n\
-            <text x=\"1\" font-family=\"sans-serif\" opacity=\"1\">\n opacity=\"1\" stays\n</text>\n\
+            <text x=\"1\" y=\"20\" dy=\"0.5ex\" font-family=\"sans-serif\" opacity=\"1\" fill=\"#1B2230\">\n opacity=\"1\" stays\n</text>\n\
             </svg>\n";
         let short = compact(svg);
         assert!(
-            short.starts_with("<svg font-family=\"sans-serif\" font-size=\"12.1\" width=\"9\""),
+            short.starts_with(
+                "<svg font-family=\"sans-serif\" font-size=\"12.1\" fill=\"#1B2230\" width=\"9\""
+            ),
             "{short}"
         );
         assert!(short.contains("<rect x=\"1\" y=\"2\" fill=\"#F00\"/>\n"), "{short}");
-        assert!(short.contains("<text x=\"1\"> opacity=\"1\" stays</text>\n"), "{short}");
+        assert!(short.contains("<text x=\"1\" y=\"23\"> opacity=\"1\" stays</text>\n"), "{short}");
     }
 
     #[test]

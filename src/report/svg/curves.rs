@@ -8,7 +8,7 @@ use crate::analysis::chart::{Counter, Course, Expansion, Growth, Mark, Overlay, 
 use crate::analysis::{Lang, Text};
 use crate::output::Redaction;
 use crate::quantity;
-use crate::report::axis::ByteAxis;
+use crate::report::axis::{ByteAxis, margin};
 
 const HEIGHT: i32 = 300;
 /// Lines across the picture that stay readable.
@@ -96,8 +96,7 @@ pub(super) fn expansion(expansion: &Expansion, wording: Wording, redaction: &Red
     let most = events.iter().map(|event| event.change.abs()).max().unwrap_or(0);
     let first = events.first().map_or(0, |event| event.trace_index);
     let last = events.last().map_or(1, |event| event.trace_index);
-    // A bubble at either end is not cut in half, and one alone is in the middle.
-    let margin = if first < last { last.saturating_sub(first) / 50 } else { 1 };
+    let margin = margin(first, last, 50);
     let (first, last) = (first.saturating_sub(margin), last.saturating_add(margin));
     let plot = Plot::new(HEIGHT, first, last, ByteAxis::up_to(most));
     // The sizes differ by thousands; the axis goes from power of two to power of two.

@@ -17,17 +17,17 @@ pub(super) fn draw(flame: &Flame, wording: Wording, redaction: &Redaction) -> St
     #[expect(clippy::cast_possible_truncation, reason = "a share of the width is within it")]
     let pixel = |share: f64| (share * f64::from(WIDTH)) as i32;
     sheet(height, wording, redaction, |paper| {
-        for (depth, left, width, node) in &rectangles {
-            let y = 2 + ROW * i32::try_from(*depth).unwrap_or(0);
+        let places = rectangles.iter().filter_map(|(depth, left, width, node)| {
             let (from, to) = (pixel(*left), pixel(left + width));
-            if to <= from {
-                continue;
-            }
+            (to > from).then(|| (2 + ROW * i32::try_from(*depth).unwrap_or(0), from, to, node))
+        });
+        // All rectangles first: one behind the other they are one element.
+        for (y, from, to, _) in places.clone() {
             paper.rectangle((from, y), ((to - 1).max(from + 1), y + ROW - 1), "flame");
-            if to - from >= NAMED {
-                let name = if node.name.is_empty() { quantity::bytes(node.bytes) } else { node.name.clone() };
-                paper.text(&fitted(&name, to - from - 8), (from + 4, y + ROW / 2), Anchor::Start, "text");
-            }
+        }
+        for (y, from, to, node) in places.filter(|(_, from, to, _)| to - from >= NAMED) {
+            let name = if node.name.is_empty() { quantity::bytes(node.bytes) } else { node.name.clone() };
+            paper.text(&fitted(&name, to - from - 8), (from + 4, y + ROW / 2), Anchor::Start, "text");
         }
     })
 }

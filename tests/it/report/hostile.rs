@@ -77,8 +77,8 @@ fn marks_of_direction_reorder_nothing() {
 #[test]
 fn what_looks_like_a_mark_of_the_template_stays_text() {
     let page = page(&[]);
-    let frames = data(&page)["stacks"]["frames"].to_string();
-    assert!(frames.contains("{{data}}"), "{frames}");
+    let stacks = data(&page)["stacks"].to_string();
+    assert!(stacks.contains("{{data}}"), "{stacks}");
 }
 
 #[test]

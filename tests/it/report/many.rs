@@ -1,12 +1,12 @@
-//! Pages of many devices: charts of a few, in all no more bytes than a mail takes.
+//! Pages of many devices: charts of a few, in all no more bytes than a mail takes, whatever stands in them.
 
 use std::process::Command;
 
 use npusnap::analysis::chart::{
-    BlockState, Chart, ChartFigure, Counter, Expansion, Flame, FlameNode, Layout, Level, Mark, MarkedEvent,
-    Peak, PoolEvent, SegmentRow, Span, StackBar, Stacks, Timeline,
+    BlockState, Chart, ChartFigure, Counter, Expansion, Flame, FlameNode, Frame, Layout, Level, Mark,
+    MarkedEvent, Peak, PoolEvent, SegmentRow, Span, StackBar, StackWords, Stacks, Timeline,
 };
-use npusnap::analysis::{Figure, Lang, Text, Thresholds};
+use npusnap::analysis::{Cell, Figure, Lang, TableFigure, Text, Thresholds};
 use npusnap::output::Redaction;
 use npusnap::report::{Report, Section};
 
@@ -16,6 +16,10 @@ use super::{data, report};
 const LARGEST_PAGE: usize = 3_000_000;
 /// Devices with charts of their own.
 const CHARTED: i64 = 6;
+
+/// Call stacks that tables lead to.
+const STACKS: i64 = 3000;
+const FOLDER: &str = "/usr/local/lib/python3.10/dist-packages/torch_npu/contrib/function";
 
 /// Numbers that jump about as those of a busy allocator do.
 struct Noise(u64);
@@ -37,12 +41,15 @@ fn timeline(noise: &mut Noise) -> Chart {
             Level { trace_index: 90 * index, time_us: Some(1_700_000_000_000_000 + 37 * index), bytes }
         })
         .collect();
-    let marks = (0..120)
+    let marks = (0..6000)
         .map(|place| MarkedEvent {
-            mark: Mark::Growth,
-            trace_index: 90 * 160 * place,
-            time_us: Some(1_700_000_000_000_000),
-            detail: Text::same("+20.00 MiB"),
+            mark: [Mark::Growth, Mark::Step, Mark::OutOfMemory][usize::try_from(place % 3).unwrap()],
+            trace_index: 300 * place,
+            time_us: Some(1_700_000_000_000_000 + noise.below(1 << 30)),
+            detail: Text::new(
+                format!("{place} (inferred from memory)"),
+                format!("{place}（由内存变化推断）"),
+            ),
         })
         .collect();
     let peaks = vec![Peak { counter: Counter::Allocated, trace_index: 90, bytes: 1 << 35 }];
@@ -113,6 +120,53 @@ fn stacks(noise: &mut Noise) -> Chart {
     Chart::Stacks(Stacks { bars, other: Some((Some(39_990), 1 << 33)), total: 1 << 34, stacks: Vec::new() })
 }
 
+/// What is said of a failure: the request's stack, and the events before it.
+fn tables(noise: &mut Noise, device: i64) -> [Figure; 2] {
+    let stack = |noise: &mut Noise| Cell::stack_id(Some(noise.below(STACKS)));
+    let place = |noise: &mut Noise| {
+        let stack_id = noise.below(STACKS);
+        let words = format!("forward_{} (modeling_transformer.py:{})", stack_id % 97, stack_id);
+        Cell::stack(Text::same(words), Some(stack_id))
+    };
+    let frame = |noise: &mut Noise| {
+        vec![Cell::name("forward"), Cell::name(format!("{FOLDER}/module_{}.py:17", noise.below(90)))]
+    };
+    let event = |noise: &mut Noise| {
+        let (index, size) = (noise.below(15_000_000), noise.below(1 << 34));
+        vec![
+            Cell::event(device, index),
+            Cell::name("segment_alloc"),
+            Cell::name("0x12d65c800000"),
+            Cell::bytes(size),
+            stack(noise),
+            place(noise),
+        ]
+    };
+    let (frames, events) = ((0..40).map(|_| frame(noise)).collect(), (0..60).map(|_| event(noise)).collect());
+    let title = Text::new("Events before", "此前的事件");
+    let headings = ["event", "action", "address", "size", "stack", "place"].map(|name| (name, name));
+    [
+        Figure::Table(TableFigure::new(title.clone(), &[("function", "函数"), ("file", "文件")], frames)),
+        Figure::Table(TableFigure::new(title, &headings, events)),
+    ]
+}
+
+/// Stacks of forty frames, of which no two have more than their last in common.
+fn deep_stacks(noise: &mut Noise) -> Vec<StackWords> {
+    let frame = |noise: &mut Noise, depth: i64| Frame {
+        name: format!("forward_{depth}"),
+        filename: format!("{FOLDER}/module_{}.py", noise.below(90)),
+        line: 1 + noise.below(2000),
+    };
+    (0..STACKS)
+        .map(|stack_id| StackWords {
+            stack_id,
+            label: format!("forward_{stack_id}"),
+            frames: (0..40).map(|depth| frame(noise, depth)).collect(),
+        })
+        .collect()
+}
+
 #[test]
 fn a_page_stays_small_however_full_its_charts_and_however_many_devices() {
     let mut noise = Noise(7);
@@ -139,6 +193,9 @@ fn a_page_stays_small_however_full_its_charts_and_however_many_devices() {
         }
         sections.push(Section { mode, findings: Vec::new(), figures });
     }
+    let figures = (0..40).flat_map(|device| tables(&mut noise, device)).collect();
+    sections.push(Section { mode: "oom", findings: Vec::new(), figures });
+    let stacks = deep_stacks(&mut noise);
     let report = Report {
         source: "snapshot.pickle",
         reference: None,
@@ -149,19 +206,24 @@ fn a_page_stays_small_however_full_its_charts_and_however_many_devices() {
         thresholds: &Thresholds::default(),
         devices: &[],
         sections: &sections,
-        stacks: &[],
+        stacks: &stacks,
         parts: &[],
         lang: Lang::En,
         redaction: Redaction::none(),
     };
     let mut page = Vec::new();
     report.write(&mut page).unwrap();
-    // Room for what is not here: figures and tables of 64 devices, frames of stacks.
-    let room = 400_000;
+    // Room for what is not here: figures, findings and gaps of 64 devices.
+    let room = 150_000;
     assert!(page.len() + room <= LARGEST_PAGE, "{} bytes", page.len());
-    let page = String::from_utf8(page).unwrap();
-    let charts = data(&page)["charts"].as_array().unwrap().len();
+    let data = data(&String::from_utf8(page).unwrap());
+    let charts = data["charts"].as_array().unwrap().len();
     assert_eq!(charts, usize::try_from(CHARTED).unwrap() * 8, "every chart is there");
+    let rows = data["rows"].as_array().unwrap().iter().map(|table| table.as_array().unwrap().len());
+    assert_eq!(rows.collect::<Vec<_>>(), [40, 60].repeat(16), "long tables are there in full");
+    let list = data["stacks"]["list"].as_array().unwrap();
+    assert_eq!(list.len(), usize::try_from(STACKS).unwrap(), "every stack has its label");
+    assert!(list[0].as_array().unwrap().len() > 2, "the first have their frames");
 }
 
 #[test]
