@@ -95,10 +95,13 @@ impl ColumnsWriter {
             self.chunks = columns.map(|(column, storage)| Chunk::new(Arc::clone(column), *storage)).collect();
         }
         let Self { chunks, codec, scratch, .. } = self;
-        chunks
-            .iter_mut()
-            .zip(batch.columns())
-            .try_for_each(|(chunk, column)| write_column(chunk, column, codec, scratch))
+        for (chunk, column) in chunks.iter_mut().zip(batch.columns()) {
+            if !chunk.again(column)? {
+                write_column(chunk, column, codec, scratch)?;
+                chunk.is_of(column);
+            }
+        }
+        Ok(())
     }
 
     fn end_row_group(&mut self) -> Result<()> {
