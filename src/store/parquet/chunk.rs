@@ -17,9 +17,6 @@ use super::encoding::{self, Storage};
 use super::facts::{self, Facts, PageFacts};
 use super::{bits, delta, runs};
 
-/// Bytes a dictionary of integers may have; what comes after that is stored as differences.
-const INTEGER_BYTES: usize = 1 << 20;
-
 /// The values of a page that are not NULL.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Values<'a> {
@@ -175,7 +172,7 @@ impl Chunk {
     }
 
     fn is_delta(&self) -> bool {
-        self.storage != Storage::Dictionary || self.dictionary_bytes() > INTEGER_BYTES
+        self.storage != Storage::Dictionary || self.dictionary_bytes() > encoding::INTEGER_BYTES
     }
 
     /// Values that lie in no order leave no page out of a query.
