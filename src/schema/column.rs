@@ -102,7 +102,9 @@ impl ColumnValue for String {
     }
 
     fn extend<R>(builder: &mut Self::Builder, rows: &[R], value: impl Fn(&R) -> &Self) {
-        rows.iter().for_each(|row| builder.append_value(value(row)));
+        for row in rows {
+            builder.append_value(value(row));
+        }
     }
 
     fn finish(builder: &mut Self::Builder, _names: &dyn Names) -> ArrayRef {
@@ -120,7 +122,9 @@ impl ColumnValue for Option<String> {
     }
 
     fn extend<R>(builder: &mut Self::Builder, rows: &[R], value: impl Fn(&R) -> &Self) {
-        rows.iter().for_each(|row| builder.append_option(value(row).as_ref()));
+        for row in rows {
+            builder.append_option(value(row).as_ref());
+        }
     }
 
     fn finish(builder: &mut Self::Builder, _names: &dyn Names) -> ArrayRef {

@@ -49,7 +49,9 @@ impl Default for FramesBuilder {
 impl FramesBuilder {
     /// Appends a call stack.
     pub(crate) fn push(&mut self, frames: &[FrameRow]) {
-        frames.iter().for_each(|frame| self.append(frame));
+        for frame in frames {
+            self.append(frame);
+        }
         self.0.append(true);
     }
 
@@ -78,7 +80,9 @@ impl ColumnValue for Vec<FrameRow> {
     }
 
     fn extend<R>(builder: &mut Self::Builder, rows: &[R], value: impl Fn(&R) -> &Self) {
-        rows.iter().for_each(|row| builder.push(value(row)));
+        for row in rows {
+            builder.push(value(row));
+        }
     }
 
     fn finish(builder: &mut Self::Builder, _names: &dyn Names) -> ArrayRef {
