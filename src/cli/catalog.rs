@@ -1,4 +1,4 @@
-//! `npusnap macros` and `npusnap schema`: what there is to query.
+//! `npusnap macros` and `npusnap schema`: what there is to query. Names are as in SQL, in which capitals do not matter.
 
 use std::io::Write as _;
 
@@ -63,7 +63,7 @@ pub(super) fn macros(args: &MacrosArgs) -> Result<Outcome> {
             Format::Markdown => sections(macros.iter().map(engine::macro_markdown)),
         });
     };
-    let definition = macros.iter().find(|definition| definition.name == *name);
+    let definition = macros.iter().find(|definition| definition.name.eq_ignore_ascii_case(name));
     let definition =
         definition.ok_or_else(|| unknown("macro", name, macros.iter().map(|definition| definition.name)))?;
     print(&match args.format {
@@ -82,8 +82,8 @@ pub(super) fn schema(args: &SchemaArgs) -> Result<Outcome> {
             Format::Markdown => sections(TABLES.iter().map(|table| schema::table_markdown(table))),
         });
     };
-    let table =
-        schema::table(name).ok_or_else(|| unknown("table", name, TABLES.iter().map(|table| table.name)))?;
+    let table = schema::table(&name.to_ascii_lowercase())
+        .ok_or_else(|| unknown("table", name, TABLES.iter().map(|table| table.name)))?;
     print(&match args.format {
         Format::Text => schema::table_text(table),
         Format::Json => pretty(&table_json(table)),

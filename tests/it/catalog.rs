@@ -301,6 +301,15 @@ fn tables_are_shown_with_every_column() {
 }
 
 #[test]
+fn capitals_in_the_name_of_a_macro_or_table_do_not_matter() {
+    for (command, name, other) in
+        [("macros", "block_state_dist", "Block_State_Dist"), ("schema", "traces", "TRACES")]
+    {
+        assert_eq!(stdout(&[command, other]), stdout(&[command, name]));
+    }
+}
+
+#[test]
 fn an_unknown_macro_or_table_brings_the_nearest() {
     for (arguments, message) in [
         (
