@@ -53,10 +53,12 @@ WITH beside AS (
     -- Says no more; but SQLite has an index on it.
     AND e.trace_index BETWEEN s.first_index AND s.last_index
   WHERE s.is_close = 1
-    -- It is never NULL; but a condition on events alone would work out what every event of the history changes twice.
+    -- It is never NULL; but a condition on events alone would work out twice what each of the
+    -- history changes.
     AND (e.reserved <> 0 OR e.allocated <> 0 OR e.active <> 0 OR s.tells_pool IS NULL)
 ),
--- What the rule of a block's size lacks is no event here: put beside millions of them it would cost them their order.
+-- What the rule of a block's size lacks is no event here: put beside millions of them it would cost
+-- them their order.
 corrections AS (
   SELECT
     device_id,

@@ -128,8 +128,9 @@ candidates AS (
       )
     )
 ),
--- The first event of a candidate stands for all between it and the one before. What the rule of a block's size lacks
--- comes before its event in a row of its own: a join of every event would cost millions of them their order.
+-- The first event of a candidate stands for all between it and the one before. What the rule of a
+-- block's size lacks comes before its event, in a row of its own: a join of every event would cost
+-- millions of them their order.
 changes AS (
   SELECT
     e.device_id AS device_id,
@@ -148,10 +149,12 @@ changes AS (
     e.active + CASE e.trace_index WHEN c.first_index THEN c.active_skip ELSE 0 END
       AS active,
     c.active_best AS active_best,
-    e.allocated_requested + CASE e.trace_index WHEN c.first_index THEN c.allocated_requested_skip ELSE 0 END
+    e.allocated_requested
+      + CASE e.trace_index WHEN c.first_index THEN c.allocated_requested_skip ELSE 0 END
       AS allocated_requested,
     c.allocated_requested_best AS allocated_requested_best,
-    e.active_requested + CASE e.trace_index WHEN c.first_index THEN c.active_requested_skip ELSE 0 END
+    e.active_requested
+      + CASE e.trace_index WHEN c.first_index THEN c.active_requested_skip ELSE 0 END
       AS active_requested,
     c.active_requested_best AS active_requested_best
   FROM candidates AS c
@@ -166,7 +169,8 @@ changes AS (
     x.trace_index AS trace_index,
     0 AS is_event,
     CAST(NULL AS BIGINT) AS time_us,
-    -- Without a type: a union would give that to the texts of files and of rows in memory, which have two.
+    -- Without a type: a union gives its type to the texts of files and of rows in memory, which
+    -- have two.
     NULL AS action,
     CAST(NULL AS BIGINT) AS size,
     0 AS is_mark,
@@ -285,7 +289,8 @@ judged AS (
     CASE WHEN reserved_best IS NOT NULL THEN reserved END AS reserved,
     CASE WHEN allocated_best IS NOT NULL THEN allocated END AS allocated,
     CASE WHEN active_best IS NOT NULL THEN active END AS active,
-    CASE WHEN allocated_requested_best IS NOT NULL THEN allocated_requested END AS allocated_requested,
+    CASE WHEN allocated_requested_best IS NOT NULL THEN allocated_requested END
+      AS allocated_requested,
     CASE WHEN active_requested_best IS NOT NULL THEN active_requested END AS active_requested,
     CASE
       WHEN reserved > reserved_best
@@ -307,13 +312,19 @@ judged AS (
     END AS active_record,
     CASE
       WHEN allocated_requested > allocated_requested_best
-        AND (allocated_requested_earlier IS NULL OR allocated_requested > allocated_requested_earlier)
+        AND (
+          allocated_requested_earlier IS NULL
+          OR allocated_requested > allocated_requested_earlier
+        )
         THEN 1
       ELSE 0
     END AS allocated_requested_record,
     CASE
       WHEN active_requested > active_requested_best
-        AND (active_requested_earlier IS NULL OR active_requested > active_requested_earlier)
+        AND (
+          active_requested_earlier IS NULL
+          OR active_requested > active_requested_earlier
+        )
         THEN 1
       ELSE 0
     END AS active_requested_record
