@@ -34,8 +34,8 @@ WITH beside AS (
     e.size AS size,
     e.is_small AS is_small,
     e.reserved AS reserved,
-    e.active + COALESCE(x.active, 0) AS active_change,
-    e.active - e.allocated + COALESCE(x.active, 0) - COALESCE(x.allocated, 0) AS pending_change,
+    e.active AS active_change,
+    e.active - e.allocated AS pending_change,
     MAX(CASE WHEN e.reserved > 0 THEN e.trace_index END) OVER (
       PARTITION BY e.device_id
       ORDER BY e.trace_index
@@ -52,11 +52,61 @@ WITH beside AS (
     AND e.slice_index = s.slice_index
     -- Says no more; but SQLite has an index on it.
     AND e.trace_index BETWEEN s.first_index AND s.last_index
-  LEFT JOIN _rounding_excess AS x
-    ON x.device_id = e.device_id
-    AND x.trace_index = e.trace_index
   WHERE s.is_close = 1
-    AND (e.reserved <> 0 OR e.allocated <> 0 OR e.active <> 0 OR x.active <> 0)
+    -- It is never NULL; but a condition on events alone would work out what every event of the history changes twice.
+    AND (e.reserved <> 0 OR e.allocated <> 0 OR e.active <> 0 OR s.tells_pool IS NULL)
+),
+-- What the rule of a block's size lacks is no event here: put beside millions of them it would cost them their order.
+corrections AS (
+  SELECT
+    device_id,
+    trace_index,
+    trace_index AS growth,
+    CAST(NULL AS BIGINT) AS tells_pool,
+    CAST(NULL AS BIGINT) AS stream,
+    CAST(NULL AS BIGINT) AS pool_id_0,
+    CAST(NULL AS BIGINT) AS pool_id_1,
+    CAST(NULL AS BIGINT) AS is_small,
+    CAST(NULL AS BIGINT) AS allocated,
+    CAST(NULL AS BIGINT) AS active
+  FROM _segment_events
+  WHERE is_growth = 1
+    AND size > 0
+  UNION ALL
+  SELECT
+    x.device_id AS device_id,
+    x.trace_index AS trace_index,
+    CAST(NULL AS BIGINT) AS growth,
+    s.tells_pool AS tells_pool,
+    x.stream AS stream,
+    x.pool_id_0 AS pool_id_0,
+    x.pool_id_1 AS pool_id_1,
+    x.is_small AS is_small,
+    x.allocated AS allocated,
+    x.active AS active
+  FROM _growth_slices AS s
+  JOIN _rounding_excess AS x
+    ON x.device_id = s.device_id
+    AND x.slice_index = s.slice_index
+  WHERE s.is_close = 1
+),
+corrected AS (
+  SELECT
+    device_id,
+    MAX(growth) OVER (
+      PARTITION BY device_id
+      ORDER BY trace_index
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS span,
+    growth,
+    tells_pool,
+    stream,
+    pool_id_0,
+    pool_id_1,
+    is_small,
+    allocated,
+    active
+  FROM corrections
 ),
 -- Of what was given back, the size tells the kind; of blocks, the sums are known by kind.
 sums AS (
@@ -111,6 +161,25 @@ parts AS (
     active_change,
     pending_change
   FROM beside
+  UNION ALL
+  SELECT
+    device_id,
+    0 AS has_other_pages,
+    tells_pool,
+    span,
+    stream,
+    pool_id_0,
+    pool_id_1,
+    CAST(NULL AS VARCHAR) AS action,
+    CAST(NULL AS BIGINT) AS size,
+    is_small,
+    CAST(NULL AS BIGINT) AS trace_index,
+    CAST(NULL AS BIGINT) AS next_request,
+    0 AS reserved,
+    active AS active_change,
+    active - allocated AS pending_change
+  FROM corrected
+  WHERE growth IS NULL
   UNION ALL
   SELECT
     s.device_id AS device_id,

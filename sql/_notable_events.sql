@@ -25,73 +25,134 @@
 --   included; else 0.
 -- @column active_requested_record     BIGINT  1 where it is higher than ever before in the slices looked into, base
 --   included; else 0.
-WITH tops AS (
+WITH slices AS (
   SELECT
     device_id,
-    MAX(reserved) AS reserved,
-    MAX(allocated) AS allocated,
-    MAX(active) AS active,
-    MAX(allocated_requested) AS allocated_requested,
-    MAX(active_requested) AS active_requested
+    slice_index,
+    first_index,
+    last_index,
+    mark_count,
+    reserved,
+    reserved - reserved_change AS reserved_before,
+    reserved_most,
+    reserved_best,
+    MAX(reserved) OVER (PARTITION BY device_id) AS reserved_top,
+    allocated,
+    allocated - allocated_change AS allocated_before,
+    allocated_most,
+    allocated_best,
+    MAX(allocated) OVER (PARTITION BY device_id) AS allocated_top,
+    active,
+    active - active_change AS active_before,
+    active_most,
+    active_best,
+    MAX(active) OVER (PARTITION BY device_id) AS active_top,
+    allocated_requested,
+    allocated_requested - allocated_requested_change AS allocated_requested_before,
+    allocated_requested_most,
+    allocated_requested_best,
+    MAX(allocated_requested) OVER (PARTITION BY device_id) AS allocated_requested_top,
+    active_requested,
+    active_requested - active_requested_change AS active_requested_before,
+    active_requested_most,
+    active_requested_best,
+    MAX(active_requested) OVER (PARTITION BY device_id) AS active_requested_top
   FROM _memory_slices
-  GROUP BY device_id
 ),
--- A peak is above all that was before it, and not below the end of any slice.
+-- A peak is above all that was before it, and not below the end of any slice. Its slice has events.
 candidates AS (
   SELECT
-    s.device_id AS device_id,
-    s.slice_index AS slice_index,
-    s.first_index AS first_index,
-    s.last_index AS last_index,
-    s.reserved - s.reserved_change AS reserved_before,
-    s.reserved_best AS reserved_best,
-    s.allocated - s.allocated_change AS allocated_before,
-    s.allocated_best AS allocated_best,
-    s.active - s.active_change AS active_before,
-    s.active_best AS active_best,
-    s.allocated_requested - s.allocated_requested_change AS allocated_requested_before,
-    s.allocated_requested_best AS allocated_requested_best,
-    s.active_requested - s.active_requested_change AS active_requested_before,
-    s.active_requested_best AS active_requested_best
-  FROM tops AS t
-  JOIN _memory_slices AS s
-    ON s.device_id = t.device_id
-  WHERE s.mark_count > 0
-    OR (s.reserved_most > s.reserved_best AND s.reserved_most >= t.reserved)
-    OR (s.allocated_most > s.allocated_best AND s.allocated_most >= t.allocated)
-    OR (s.active_most > s.active_best AND s.active_most >= t.active)
-    OR (
-      s.allocated_requested_most > s.allocated_requested_best
-      AND s.allocated_requested_most >= t.allocated_requested
-    )
-    OR (
-      s.active_requested_most > s.active_requested_best
-      AND s.active_requested_most >= t.active_requested
+    device_id,
+    slice_index,
+    first_index,
+    last_index,
+    reserved_best,
+    reserved_before - COALESCE(
+      LAG(reserved) OVER (
+        PARTITION BY device_id
+        ORDER BY slice_index
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ),
+      0
+    ) AS reserved_skip,
+    allocated_best,
+    allocated_before - COALESCE(
+      LAG(allocated) OVER (
+        PARTITION BY device_id
+        ORDER BY slice_index
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ),
+      0
+    ) AS allocated_skip,
+    active_best,
+    active_before - COALESCE(
+      LAG(active) OVER (
+        PARTITION BY device_id
+        ORDER BY slice_index
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ),
+      0
+    ) AS active_skip,
+    allocated_requested_best,
+    allocated_requested_before - COALESCE(
+      LAG(allocated_requested) OVER (
+        PARTITION BY device_id
+        ORDER BY slice_index
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ),
+      0
+    ) AS allocated_requested_skip,
+    active_requested_best,
+    active_requested_before - COALESCE(
+      LAG(active_requested) OVER (
+        PARTITION BY device_id
+        ORDER BY slice_index
+        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      ),
+      0
+    ) AS active_requested_skip
+  FROM slices
+  WHERE first_index IS NOT NULL
+    AND (
+      mark_count > 0
+      OR (reserved_most > reserved_best AND reserved_most >= reserved_top)
+      OR (allocated_most > allocated_best AND allocated_most >= allocated_top)
+      OR (active_most > active_best AND active_most >= active_top)
+      OR (
+        allocated_requested_most > allocated_requested_best
+        AND allocated_requested_most >= allocated_requested_top
+      )
+      OR (
+        active_requested_most > active_requested_best
+        AND active_requested_most >= active_requested_top
+      )
     )
 ),
+-- The first event of a candidate stands for all between it and the one before. What the rule of a block's size lacks
+-- comes before its event in a row of its own: a join of every event would cost millions of them their order.
 changes AS (
   SELECT
     e.device_id AS device_id,
-    e.slice_index AS slice_index,
     e.trace_index AS trace_index,
+    1 AS is_event,
     e.time_us AS time_us,
     e.action AS action,
     e.size AS size,
     e.is_mark AS is_mark,
-    e.reserved AS reserved,
-    e.allocated + COALESCE(x.allocated, 0) AS allocated,
-    e.active + COALESCE(x.active, 0) AS active,
-    e.allocated_requested AS allocated_requested,
-    e.active_requested AS active_requested,
-    c.reserved_before AS reserved_before,
+    e.reserved + CASE e.trace_index WHEN c.first_index THEN c.reserved_skip ELSE 0 END
+      AS reserved,
     c.reserved_best AS reserved_best,
-    c.allocated_before AS allocated_before,
+    e.allocated + CASE e.trace_index WHEN c.first_index THEN c.allocated_skip ELSE 0 END
+      AS allocated,
     c.allocated_best AS allocated_best,
-    c.active_before AS active_before,
+    e.active + CASE e.trace_index WHEN c.first_index THEN c.active_skip ELSE 0 END
+      AS active,
     c.active_best AS active_best,
-    c.allocated_requested_before AS allocated_requested_before,
+    e.allocated_requested + CASE e.trace_index WHEN c.first_index THEN c.allocated_requested_skip ELSE 0 END
+      AS allocated_requested,
     c.allocated_requested_best AS allocated_requested_best,
-    c.active_requested_before AS active_requested_before,
+    e.active_requested + CASE e.trace_index WHEN c.first_index THEN c.active_requested_skip ELSE 0 END
+      AS active_requested,
     c.active_requested_best AS active_requested_best
   FROM candidates AS c
   JOIN _event_changes AS e
@@ -99,134 +160,133 @@ changes AS (
     AND e.slice_index = c.slice_index
     -- Says no more; but SQLite has an index on it.
     AND e.trace_index BETWEEN c.first_index AND c.last_index
-  LEFT JOIN _rounding_excess AS x
-    ON x.device_id = e.device_id
-    AND x.trace_index = e.trace_index
-),
-sums AS (
+  UNION ALL
   SELECT
-    device_id,
-    slice_index,
-    trace_index,
-    time_us,
-    action,
-    size,
-    is_mark,
-    SUM(reserved) OVER (
-      PARTITION BY device_id, slice_index
-      ORDER BY trace_index
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS reserved,
-    SUM(allocated) OVER (
-      PARTITION BY device_id, slice_index
-      ORDER BY trace_index
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS allocated,
-    SUM(active) OVER (
-      PARTITION BY device_id, slice_index
-      ORDER BY trace_index
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS active,
-    SUM(allocated_requested) OVER (
-      PARTITION BY device_id, slice_index
-      ORDER BY trace_index
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS allocated_requested,
-    SUM(active_requested) OVER (
-      PARTITION BY device_id, slice_index
-      ORDER BY trace_index
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS active_requested,
-    reserved_before,
-    reserved_best,
-    allocated_before,
-    allocated_best,
-    active_before,
-    active_best,
-    allocated_requested_before,
-    allocated_requested_best,
-    active_requested_before,
-    active_requested_best
-  FROM changes
+    x.device_id AS device_id,
+    x.trace_index AS trace_index,
+    0 AS is_event,
+    CAST(NULL AS BIGINT) AS time_us,
+    -- Without a type: a union would give that to the texts of files and of rows in memory, which have two.
+    NULL AS action,
+    CAST(NULL AS BIGINT) AS size,
+    0 AS is_mark,
+    0 AS reserved,
+    CAST(NULL AS BIGINT) AS reserved_best,
+    x.allocated AS allocated,
+    CAST(NULL AS BIGINT) AS allocated_best,
+    x.active AS active,
+    CAST(NULL AS BIGINT) AS active_best,
+    0 AS allocated_requested,
+    CAST(NULL AS BIGINT) AS allocated_requested_best,
+    0 AS active_requested,
+    CAST(NULL AS BIGINT) AS active_requested_best
+  FROM candidates AS c
+  JOIN _rounding_excess AS x
+    ON x.device_id = c.device_id
+    AND x.slice_index = c.slice_index
 ),
 levels AS (
   SELECT
     device_id,
     trace_index,
+    is_event,
     time_us,
     action,
     size,
     is_mark,
-    reserved_before + reserved AS reserved,
+    SUM(reserved) OVER (
+      PARTITION BY device_id
+      ORDER BY trace_index, is_event
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS reserved,
     reserved_best,
-    allocated_before + allocated AS allocated,
+    SUM(allocated) OVER (
+      PARTITION BY device_id
+      ORDER BY trace_index, is_event
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS allocated,
     allocated_best,
-    active_before + active AS active,
+    SUM(active) OVER (
+      PARTITION BY device_id
+      ORDER BY trace_index, is_event
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS active,
     active_best,
-    allocated_requested_before + allocated_requested AS allocated_requested,
+    SUM(allocated_requested) OVER (
+      PARTITION BY device_id
+      ORDER BY trace_index, is_event
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS allocated_requested,
     allocated_requested_best,
-    active_requested_before + active_requested AS active_requested,
+    SUM(active_requested) OVER (
+      PARTITION BY device_id
+      ORDER BY trace_index, is_event
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS active_requested,
     active_requested_best
-  FROM sums
+  FROM changes
 ),
 compared AS (
   SELECT
     device_id,
     trace_index,
+    is_event,
     time_us,
     action,
     size,
     is_mark,
     reserved,
     reserved_best,
-    MAX(reserved) OVER (
+    MAX(CASE is_event WHEN 1 THEN reserved END) OVER (
       PARTITION BY device_id
-      ORDER BY trace_index
+      ORDER BY trace_index, is_event
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS reserved_earlier,
     allocated,
     allocated_best,
-    MAX(allocated) OVER (
+    MAX(CASE is_event WHEN 1 THEN allocated END) OVER (
       PARTITION BY device_id
-      ORDER BY trace_index
+      ORDER BY trace_index, is_event
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS allocated_earlier,
     active,
     active_best,
-    MAX(active) OVER (
+    MAX(CASE is_event WHEN 1 THEN active END) OVER (
       PARTITION BY device_id
-      ORDER BY trace_index
+      ORDER BY trace_index, is_event
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS active_earlier,
     allocated_requested,
     allocated_requested_best,
-    MAX(allocated_requested) OVER (
+    MAX(CASE is_event WHEN 1 THEN allocated_requested END) OVER (
       PARTITION BY device_id
-      ORDER BY trace_index
+      ORDER BY trace_index, is_event
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS allocated_requested_earlier,
     active_requested,
     active_requested_best,
-    MAX(active_requested) OVER (
+    MAX(CASE is_event WHEN 1 THEN active_requested END) OVER (
       PARTITION BY device_id
-      ORDER BY trace_index
+      ORDER BY trace_index, is_event
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS active_requested_earlier
   FROM levels
 ),
+-- Where no base is known, no value from before is, and there is no level either.
 judged AS (
   SELECT
     device_id,
     trace_index,
+    is_event,
     time_us,
     action,
     size,
     is_mark,
-    reserved,
-    allocated,
-    active,
-    allocated_requested,
-    active_requested,
+    CASE WHEN reserved_best IS NOT NULL THEN reserved END AS reserved,
+    CASE WHEN allocated_best IS NOT NULL THEN allocated END AS allocated,
+    CASE WHEN active_best IS NOT NULL THEN active END AS active,
+    CASE WHEN allocated_requested_best IS NOT NULL THEN allocated_requested END AS allocated_requested,
+    CASE WHEN active_requested_best IS NOT NULL THEN active_requested END AS active_requested,
     CASE
       WHEN reserved > reserved_best
         AND (reserved_earlier IS NULL OR reserved > reserved_earlier)
@@ -247,19 +307,13 @@ judged AS (
     END AS active_record,
     CASE
       WHEN allocated_requested > allocated_requested_best
-        AND (
-          allocated_requested_earlier IS NULL
-          OR allocated_requested > allocated_requested_earlier
-        )
+        AND (allocated_requested_earlier IS NULL OR allocated_requested > allocated_requested_earlier)
         THEN 1
       ELSE 0
     END AS allocated_requested_record,
     CASE
       WHEN active_requested > active_requested_best
-        AND (
-          active_requested_earlier IS NULL
-          OR active_requested > active_requested_earlier
-        )
+        AND (active_requested_earlier IS NULL OR active_requested > active_requested_earlier)
         THEN 1
       ELSE 0
     END AS active_requested_record
@@ -283,9 +337,12 @@ SELECT
   allocated_requested_record,
   active_requested_record
 FROM judged
-WHERE is_mark = 1
-  OR reserved_record = 1
-  OR allocated_record = 1
-  OR active_record = 1
-  OR allocated_requested_record = 1
-  OR active_requested_record = 1
+WHERE is_event = 1
+  AND (
+    is_mark = 1
+    OR reserved_record = 1
+    OR allocated_record = 1
+    OR active_record = 1
+    OR allocated_requested_record = 1
+    OR active_requested_record = 1
+  )

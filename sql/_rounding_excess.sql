@@ -8,6 +8,7 @@
 -- @kept
 -- @column device_id    BIGINT  devices.id.
 -- @column trace_index  BIGINT  Position of the event in the device's history.
+-- @column slice_index  BIGINT  Slice of events it lies in, from 0: see _scale.
 -- @column stream       BIGINT  Stream of the allocation.
 -- @column pool_id_0    BIGINT  First word of its memory pool's id; NULL where the events do not say it.
 -- @column pool_id_1    BIGINT  Second word; NULL likewise.
@@ -59,6 +60,7 @@ events AS (
 SELECT
   e.device_id AS device_id,
   e.trace_index AS trace_index,
+  e.trace_index / NULLIF((SELECT MAX(slice_width) FROM _scale), 0) AS slice_index,
   MAX(e.stream) AS stream,
   MAX(e.pool_id_0) AS pool_id_0,
   MAX(e.pool_id_1) AS pool_id_1,

@@ -26,7 +26,7 @@
 -- @column allocated_requested_change  BIGINT  Change of allocated_requested.
 -- @column active_requested_change     BIGINT  Change of active_requested.
 -- @column requested_rise              BIGINT  Bytes by which both grew, without those by which they shrank.
-WITH by_rule AS (
+WITH changes AS (
   SELECT
     device_id,
     slice_index,
@@ -34,59 +34,18 @@ WITH by_rule AS (
     pool_id_0,
     pool_id_1,
     is_small,
-    MIN(trace_index) AS first_index,
-    MAX(trace_index) AS last_index,
-    MAX(time_us) AS time_us,
-    COUNT(*) AS event_count,
-    SUM(is_mark) AS mark_count,
-    SUM(reserved) AS reserved_change,
-    SUM(ABS(reserved)) AS reserved_moved,
-    SUM(allocated) AS allocated_change,
-    SUM(ABS(allocated)) AS allocated_moved,
-    SUM(active) AS active_change,
-    SUM(allocated_requested) AS allocated_requested_change,
-    SUM(ABS(allocated_requested)) AS requested_moved,
-    SUM(active_requested) AS active_requested_change
-  FROM _event_changes
-  GROUP BY device_id, slice_index, stream, pool_id_0, pool_id_1, is_small
-),
-excess AS (
-  SELECT
-    device_id,
-    trace_index / NULLIF((SELECT MAX(slice_width) FROM _scale), 0) AS slice_index,
-    stream,
-    pool_id_0,
-    pool_id_1,
-    is_small,
+    1 AS is_event,
     trace_index,
-    allocated,
-    active
-  FROM _rounding_excess
-),
--- Changes and what was moved either way: half their sum is what came.
-parts AS (
-  SELECT
-    device_id,
-    slice_index,
-    stream,
-    pool_id_0,
-    pool_id_1,
-    is_small,
-    first_index,
-    last_index,
     time_us,
-    event_count,
-    mark_count,
-    reserved_change,
-    (reserved_change + reserved_moved) / NULLIF(2, 0) AS reserved_rise,
-    allocated_change,
-    (allocated_change + allocated_moved) / NULLIF(2, 0) AS allocated_rise,
-    active_change,
-    (allocated_change + allocated_moved) / NULLIF(2, 0) AS active_rise,
-    allocated_requested_change,
-    active_requested_change,
-    (allocated_requested_change + requested_moved) / NULLIF(2, 0) AS requested_rise
-  FROM by_rule
+    is_mark,
+    reserved,
+    allocated,
+    active,
+    -- Only an alloc makes both rise, by the same.
+    allocated AS active_risen,
+    allocated_requested,
+    active_requested
+  FROM _event_changes
   UNION ALL
   SELECT
     device_id,
@@ -95,23 +54,19 @@ parts AS (
     pool_id_0,
     pool_id_1,
     is_small,
-    MIN(trace_index) AS first_index,
-    MAX(trace_index) AS last_index,
+    0 AS is_event,
+    CAST(NULL AS BIGINT) AS trace_index,
     CAST(NULL AS BIGINT) AS time_us,
-    0 AS event_count,
-    0 AS mark_count,
-    0 AS reserved_change,
-    0 AS reserved_rise,
-    SUM(allocated) AS allocated_change,
-    SUM(allocated + ABS(allocated)) / NULLIF(2, 0) AS allocated_rise,
-    SUM(active) AS active_change,
-    SUM(active + ABS(active)) / NULLIF(2, 0) AS active_rise,
-    0 AS allocated_requested_change,
-    0 AS active_requested_change,
-    0 AS requested_rise
-  FROM excess
-  GROUP BY device_id, slice_index, stream, pool_id_0, pool_id_1, is_small
+    0 AS is_mark,
+    0 AS reserved,
+    allocated,
+    active,
+    active AS active_risen,
+    0 AS allocated_requested,
+    0 AS active_requested
+  FROM _rounding_excess
 )
+-- Half of a change and of what was moved either way is what came.
 SELECT
   device_id,
   slice_index,
@@ -119,19 +74,19 @@ SELECT
   pool_id_0,
   pool_id_1,
   is_small,
-  MIN(first_index) AS first_index,
-  MAX(last_index) AS last_index,
+  MIN(trace_index) AS first_index,
+  MAX(trace_index) AS last_index,
   MAX(time_us) AS time_us,
-  SUM(event_count) AS event_count,
-  SUM(mark_count) AS mark_count,
-  SUM(reserved_change) AS reserved_change,
-  SUM(reserved_rise) AS reserved_rise,
-  SUM(allocated_change) AS allocated_change,
-  SUM(allocated_rise) AS allocated_rise,
-  SUM(active_change) AS active_change,
-  SUM(active_rise) AS active_rise,
-  SUM(allocated_requested_change) AS allocated_requested_change,
-  SUM(active_requested_change) AS active_requested_change,
-  SUM(requested_rise) AS requested_rise
-FROM parts
+  SUM(is_event) AS event_count,
+  SUM(is_mark) AS mark_count,
+  SUM(reserved) AS reserved_change,
+  (SUM(reserved) + SUM(ABS(reserved))) / NULLIF(2, 0) AS reserved_rise,
+  SUM(allocated) AS allocated_change,
+  (SUM(allocated) + SUM(ABS(allocated))) / NULLIF(2, 0) AS allocated_rise,
+  SUM(active) AS active_change,
+  (SUM(active_risen) + SUM(ABS(active_risen))) / NULLIF(2, 0) AS active_rise,
+  SUM(allocated_requested) AS allocated_requested_change,
+  SUM(active_requested) AS active_requested_change,
+  (SUM(allocated_requested) + SUM(ABS(allocated_requested))) / NULLIF(2, 0) AS requested_rise
+FROM changes
 GROUP BY device_id, slice_index, stream, pool_id_0, pool_id_1, is_small

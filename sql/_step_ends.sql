@@ -91,6 +91,7 @@ valleys AS (
   SELECT
     device_id,
     step,
+    MAX(step) OVER (PARTITION BY device_id) AS step_count,
     slice_index,
     ROW_NUMBER() OVER (
       PARTITION BY device_id, step
@@ -101,17 +102,6 @@ valleys AS (
   WHERE step > 0
 ),
 -- With fewer than 32 events on average it is single allocations that come and go, not steps.
-rhythms AS (
-  SELECT
-    p.device_id AS device_id,
-    k.slice_width AS slice_width,
-    k.last_index AS last_index
-  FROM phases AS p
-  JOIN _event_scale AS k
-    ON k.device_id = p.device_id
-  GROUP BY p.device_id, k.slice_width, k.first_index, k.last_index
-  HAVING k.last_index - k.first_index + 1 >= MAX(p.step) * 32
-),
 inferred AS (
   SELECT
     v.device_id AS device_id,
@@ -121,9 +111,10 @@ inferred AS (
       ELSE (v.slice_index + 1) * k.slice_width - 1
     END AS last_index
   FROM valleys AS v
-  JOIN rhythms AS k
+  JOIN _event_scale AS k
     ON k.device_id = v.device_id
   WHERE v.place = 1
+    AND k.last_index - k.first_index + 1 >= v.step_count * 32
 ),
 annotated AS (
   SELECT

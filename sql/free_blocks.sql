@@ -32,10 +32,6 @@ WITH event_sizes AS (
     AND COALESCE(pool_id_1, 0) = 0
   GROUP BY device_id, stream, size
 ),
-recorded_devices AS (
-  SELECT DISTINCT device_id
-  FROM event_sizes
-),
 block_sizes AS (
   SELECT
     b.device_id AS device_id,
@@ -45,12 +41,9 @@ block_sizes AS (
   FROM _pool_blocks AS b
   JOIN _pool_segments AS s
     ON s.segment_id = b.segment_id
-  LEFT JOIN recorded_devices AS r
-    ON r.device_id = b.device_id
   WHERE b.requested_size IS NOT NULL
     AND COALESCE(s.pool_id_0, 0) = 0
     AND COALESCE(s.pool_id_1, 0) = 0
-    AND r.device_id IS NULL
   GROUP BY b.device_id, s.stream, b.requested_size
 ),
 requests AS (
@@ -70,27 +63,39 @@ requests AS (
     'blocks' AS requests_from
   FROM block_sizes
 ),
-rounded AS (
+-- A device with events has them from there alone: of the two words `events` is the later one.
+known AS (
+  SELECT
+    device_id,
+    stream,
+    size,
+    request_count,
+    requests_from,
+    MAX(requests_from) OVER (PARTITION BY device_id) AS best_from
+  FROM requests
+),
+by_size AS (
   SELECT
     r.device_id AS device_id,
     r.stream AS stream,
     (r.size + k.padding + 511) / NULLIF(512, 0) * 512 AS size,
-    r.request_count AS request_count,
-    r.requests_from AS requests_from
+    SUM(r.request_count) AS request_count,
+    MAX(r.requests_from) AS requests_from
   FROM _event_scale AS k
-  JOIN requests AS r
+  JOIN known AS r
     ON r.device_id = k.device_id
+  WHERE r.requests_from = r.best_from
+  GROUP BY r.device_id, r.stream, (r.size + k.padding + 511) / NULLIF(512, 0) * 512
 ),
-by_size AS (
+kinds AS (
   SELECT
     device_id,
     stream,
     CASE WHEN size <= 1048576 THEN 'small' ELSE 'large' END AS segment_type,
     size,
-    SUM(request_count) AS request_count,
-    MAX(requests_from) AS requests_from
-  FROM rounded
-  GROUP BY device_id, stream, size
+    request_count,
+    requests_from
+  FROM by_size
 ),
 running AS (
   SELECT
@@ -98,40 +103,27 @@ running AS (
     stream,
     segment_type,
     size,
+    requests_from,
     SUM(request_count) OVER (
       PARTITION BY device_id, stream, segment_type
       ORDER BY size
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS count_so_far
-  FROM by_size
+    ) AS count_so_far,
+    SUM(request_count) OVER (PARTITION BY device_id, stream, segment_type) AS request_count
+  FROM kinds
 ),
-totals AS (
+typical AS (
   SELECT
     device_id,
     stream,
     segment_type,
-    SUM(request_count) AS request_count,
+    MAX(request_count) AS request_count,
+    MIN(CASE WHEN count_so_far * 2 >= request_count THEN size END) AS median_request,
+    MIN(CASE WHEN count_so_far * 10 >= request_count * 9 THEN size END) AS p90_request,
     MAX(size) AS largest_request,
     MAX(requests_from) AS requests_from
-  FROM by_size
+  FROM running
   GROUP BY device_id, stream, segment_type
-),
-typical AS (
-  SELECT
-    t.device_id AS device_id,
-    t.stream AS stream,
-    t.segment_type AS segment_type,
-    MAX(t.request_count) AS request_count,
-    MIN(CASE WHEN r.count_so_far * 2 >= t.request_count THEN r.size END) AS median_request,
-    MIN(CASE WHEN r.count_so_far * 10 >= t.request_count * 9 THEN r.size END) AS p90_request,
-    MAX(t.largest_request) AS largest_request,
-    MAX(t.requests_from) AS requests_from
-  FROM totals AS t
-  JOIN running AS r
-    ON r.device_id = t.device_id
-    AND r.stream = t.stream
-    AND r.segment_type = t.segment_type
-  GROUP BY t.device_id, t.stream, t.segment_type
 ),
 holes AS (
   SELECT

@@ -8,8 +8,9 @@ use std::io::{self, Read};
 
 use super::error::PickleErrorKind;
 
-/// Bytes read at once, and what the window holds unless one argument is larger.
-const WINDOW: usize = 1 << 18;
+/// Bytes read at once, and what the window holds unless one argument is larger. They are copied, hashed and decoded, so that
+/// they should stay in the second-level cache beside what the decoder remembers.
+const WINDOW: usize = 1 << 17;
 
 /// Bounds-checked cursor over an input of any size.
 pub(crate) struct Reader<R> {

@@ -38,16 +38,14 @@ impl Columns {
         let span = first.zip(last).and_then(|(first, last)| usize::try_from(last.wrapping_sub(first)).ok());
         let is_dense = span.is_some_and(|span| span + 1 == self.index.len());
         let chunk = Chunk { first_index: first.filter(|_| is_dense), timed: self.timed };
-        let mut parts = vec![
-            Narrow::of(self.actions.iter().map(|action| i64::from(*action))),
-            Narrow::of(self.places.iter().map(|place| i64::from(*place))),
-        ];
+        let mut parts =
+            vec![Narrow::bytes(self.actions), Narrow::of(self.places.iter().map(|place| i64::from(*place)))];
         let integers = [&self.addr, &self.size, &self.stack];
         parts.extend(integers.map(|column| Narrow::of(column.iter().copied())));
         parts.push(if self.timed {
             Narrow::of(self.time.iter().copied())
         } else {
-            Narrow::same(NO_TIME, self.actions.len())
+            Narrow::same(NO_TIME, self.index.len())
         });
         parts.extend((!is_dense).then(|| Narrow::of(self.index.iter().copied())));
         (chunk, parts)

@@ -1,8 +1,8 @@
 //! Integers in as few bytes as they need. What is spooled is written and read once more, and most columns are sizes, places
 //! or numbers of rows.
 //!
-//! A value is stored as what it is above the smallest, without the low bits that all of them lack: addresses and many sizes
-//! are multiples of 512. Of a column with one value no bytes are left.
+//! A value is stored as what it is above the lowest that there may be, without the low bits that all of them lack: addresses
+//! and many sizes are multiples of 512. Of a column with one value no bytes are left.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub(super) struct Narrow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Form {
     length: usize,
-    smallest: i64,
+    lowest: i64,
     shift: u32,
     width: Width,
 }
@@ -60,29 +60,42 @@ impl Narrow {
         if values.clone().all(|value| value == first) {
             return Self::same(first, values.count());
         }
-        let (mut length, mut smallest, mut largest, mut unlike) = (0, first, first, 0);
+        // Bits of how far values lie above and below the first. Of these operations the processor does several at a time; of
+        // comparisons it does not.
+        let (mut length, mut unlike, mut above, mut below, mut signs) = (0, 0, 0, 0, 0);
         for value in values.clone() {
             length += 1;
-            smallest = smallest.min(value);
-            largest = largest.max(value);
-            unlike |= value ^ first;
+            let difference = value.wrapping_sub(first);
+            let sign = difference >> 63;
+            unlike |= difference;
+            above |= difference & !sign;
+            below |= !difference & sign;
+            signs |= sign;
         }
-        // Low bits that are the same in all of them are those of the smallest.
+        let (above, below) = (above.cast_unsigned(), below.cast_unsigned());
+        let span = if signs == 0 { 0 } else { 1_u64 << (u64::BITS - below.leading_zeros()) };
+        let lowest = first.wrapping_sub(span.cast_signed());
+        // Low bits that are the same in all of them are those of the first.
         let shift = unlike.trailing_zeros();
-        let most = largest.wrapping_sub(smallest).cast_unsigned() >> shift;
-        let above = values.map(|value| value.wrapping_sub(smallest).cast_unsigned() >> shift);
-        let (width, buffer) = match u64::BITS - most.leading_zeros() {
-            ..=8 => (Width::One, stored::<u8>(above)),
-            9..=16 => (Width::Two, stored::<u16>(above)),
-            17..=32 => (Width::Four, stored::<u32>(above)),
-            _ => (Width::Eight, stored::<u64>(above)),
+        let stored = values.map(|value| value.wrapping_sub(lowest).cast_unsigned() >> shift);
+        let (width, buffer) = match u64::BITS - (above.wrapping_add(span) >> shift).leading_zeros() {
+            ..=8 => (Width::One, low_bytes(stored, |[a, ..]| a)),
+            9..=16 => (Width::Two, low_bytes(stored, |[a, b, ..]| u16::from_le_bytes([a, b]))),
+            17..=32 => (Width::Four, low_bytes(stored, |[a, b, c, d, ..]| u32::from_le_bytes([a, b, c, d]))),
+            _ => (Width::Eight, low_bytes(stored, u64::from_le_bytes)),
         };
-        Self { form: Form { length, smallest, shift, width }, buffer }
+        Self { form: Form { length, lowest, shift, width }, buffer }
+    }
+
+    /// Stores small numbers as they are.
+    pub(super) fn bytes(values: Vec<u8>) -> Self {
+        let form = Form { length: values.len(), lowest: 0, shift: 0, width: Width::One };
+        Self { form, buffer: Buffer::from_vec(values) }
     }
 
     /// Stores one value so many times.
     pub(super) fn same(value: i64, length: usize) -> Self {
-        let form = Form { length, smallest: value, shift: 0, width: Width::None };
+        let form = Form { length, lowest: value, shift: 0, width: Width::None };
         Self { form, buffer: Buffer::from_vec(Vec::<u8>::new()) }
     }
 
@@ -120,8 +133,8 @@ impl Narrow {
     where
         T: Copy,
     {
-        let Form { length, smallest, shift, width } = self.form;
-        let make = |above: u64| make((above << shift).cast_signed().wrapping_add(smallest));
+        let Form { length, lowest, shift, width } = self.form;
+        let make = |above: u64| make((above << shift).cast_signed().wrapping_add(lowest));
         match width {
             Width::None => vec![make(0); length],
             Width::One => self.stored::<u8>().iter().map(|value| make(u64::from(*value))).collect(),
@@ -146,9 +159,9 @@ pub(super) fn low<T: TryFrom<i64> + Default>(value: i64) -> T {
     T::try_from(value).unwrap_or_default()
 }
 
-/// Values that are known to fit.
-fn stored<T: ArrowNativeType + TryFrom<u64>>(values: impl Iterator<Item = u64>) -> Buffer {
-    Buffer::from_vec(values.map(|value| T::try_from(value).unwrap_or_default()).collect::<Vec<T>>())
+/// What is made of the bytes of each value, the lowest first.
+fn low_bytes<T: ArrowNativeType>(values: impl Iterator<Item = u64>, low: impl Fn([u8; 8]) -> T) -> Buffer {
+    Buffer::from_vec(values.map(|value| low(value.to_le_bytes())).collect::<Vec<T>>())
 }
 
 #[cfg(test)]
@@ -165,6 +178,11 @@ mod tests {
             (vec![0, 1 << 31, 5], 12),
             (vec![0, 1 << 40, 5], 24),
             (vec![i64::MIN, i64::MAX, 0], 24),
+            (vec![100, 0, 355], 6),
+            (vec![100, 99, 227], 3),
+            (vec![0, -128, 64], 3),
+            (vec![i64::MAX, i64::MIN, i64::MAX], 3),
+            (vec![1 << 20, 0, 1 << 19], 3),
             // 32 bits above the nine that all lack.
             (vec![0x7f00_0000_0000, 0x7f00_0000_0200, 0x7f80_0000_0000], 12),
         ] {

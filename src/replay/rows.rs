@@ -23,8 +23,6 @@ const BATCH_ROWS: usize = 64 * 1024;
 
 /// Rows of it that are made whole at a time.
 const PART_ROWS: usize = 1024;
-/// Rows that wait to go into the columns of a batch together.
-const PENDING_ROWS: usize = 64;
 
 /// Columns of integers.
 const INTEGERS: usize = 10;
@@ -60,7 +58,7 @@ impl Columns {
     }
 
     fn take(&mut self) -> Vec<Narrow> {
-        let kinds = Narrow::of(self.kinds.iter().map(|kind| i64::from(*kind)));
+        let kinds = Narrow::bytes(self.kinds.clone());
         let places = Narrow::of(self.places.iter().map(|place| i64::from(*place)));
         let integers = self.integers.each_ref().map(|column| Narrow::of(column.iter().copied()));
         self.kinds.clear();
@@ -118,7 +116,7 @@ impl Rows {
 
     /// Writes the rows, the one that came last first.
     pub(super) fn write(&self, places: &Places, sink: &mut dyn RowSink) -> Result<()> {
-        let mut output = Output { builder: AllocationsBuilder::default(), pending: Vec::new(), id: 0, sink };
+        let mut output = Output { builder: AllocationsBuilder::default(), id: 0, sink };
         let starts = [0].into_iter().chain(self.devices.iter().map(|(_, _, end)| *end));
         let chunks: Vec<_> = starts.zip(&self.devices).collect();
         for (start, (device_id, reading, end)) in chunks.into_iter().rev() {
@@ -211,7 +209,6 @@ impl Names for Words {
 /// Rows on their way to the stores.
 struct Output<'a> {
     builder: AllocationsBuilder,
-    pending: Vec<Allocation>,
     id: i64,
     sink: &'a mut dyn RowSink,
 }
@@ -221,7 +218,7 @@ impl Output<'_> {
         let known = |value: i64, unknown: i64| Some(value).filter(|value| *value != unknown);
         let place = places.get(row.place);
         self.id += 1;
-        self.pending.push(Allocation {
+        self.builder.push(Allocation {
             id: self.id,
             device_id,
             addr: row.addr,
@@ -248,20 +245,10 @@ impl Output<'_> {
                 Fate::Freed => FREED,
             },
         });
-        if self.pending.len() < PENDING_ROWS {
-            return Ok(());
-        }
-        self.collect_pending();
         if self.builder.len() < BATCH_ROWS { Ok(()) } else { self.flush() }
     }
 
-    fn collect_pending(&mut self) {
-        self.builder.extend(&self.pending);
-        self.pending.clear();
-    }
-
     fn flush(&mut self) -> Result<()> {
-        self.collect_pending();
         if self.builder.is_empty() {
             return Ok(());
         }

@@ -30,7 +30,7 @@ impl<T> Default for Collect<T> {
 impl<T: Default + Copy + PartialEq> Collect<T> {
     /// Appends a value, or NULL.
     #[inline]
-    pub(super) fn push(&mut self, value: Option<T>) {
+    pub(crate) fn push(&mut self, value: Option<T>) {
         match value {
             Some(value) if !self.values.is_empty() && self.valid.is_empty() => self.values.push(value),
             value if self.values.is_empty() && self.same > 0 && value == self.first => self.same += 1,
@@ -62,12 +62,12 @@ impl<T: Default + Copy + PartialEq> Collect<T> {
     pub(super) fn extend(&mut self, values: impl ExactSizeIterator<Item = Option<T>> + Clone) {
         if self.values.is_empty() {
             let first = if self.same == 0 { values.clone().next().flatten() } else { self.first };
-            if values.clone().filter(|value| *value != first).count() == 0 {
+            if values.clone().all(|value| value == first) {
                 self.first = first;
                 self.same += values.len();
                 return;
             }
-        } else if self.valid.is_empty() && values.clone().filter(Option::is_none).count() == 0 {
+        } else if self.valid.is_empty() && values.clone().all(|value| value.is_some()) {
             return self.values.extend(values.map(Option::unwrap_or_default));
         } else if !self.valid.is_empty() {
             self.valid.extend(values.clone().map(|value| value.is_some()));

@@ -6,13 +6,18 @@ mod collect;
 mod column;
 mod ddl;
 mod doc;
+mod frames;
+mod interned;
 #[macro_use]
 mod table;
 
 pub use collect::Collect;
-pub use column::{ColumnValue, FrameRow, FramesBuilder, Names, NoNames, Symbol};
+pub use column::ColumnValue;
 pub use ddl::{create_index, create_table};
 pub use doc::{table_markdown, table_text};
+pub use frames::{FrameRow, FramesBuilder};
+pub use interned::{Names, NoNames, Symbol};
+pub(crate) use table::WAITING_ROWS;
 pub use table::{Column, Table, VERSION, column_name};
 
 tables! {

@@ -7,6 +7,10 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 /// Version of the tables below. It goes into every store; a reader refuses another one.
 pub const VERSION: i64 = 4;
 
+/// Rows that wait in the nearest cache, to go into their columns together: one by one they would go to as many places as there
+/// are columns.
+pub(crate) const WAITING_ROWS: usize = 64;
+
 /// A table as it is declared.
 #[derive(Debug)]
 pub struct Table {
@@ -117,6 +121,7 @@ macro_rules! tables {
             #[expect(missing_debug_implementations, reason = "holds nothing but Arrow builders")]
             pub struct $builder {
                 rows: usize,
+                waiting: Vec<$row>,
                 $($col: <$ty as $crate::schema::ColumnValue>::Builder),+
             }
 
@@ -125,13 +130,18 @@ macro_rules! tables {
                 #[inline]
                 pub fn push(&mut self, row: $row) {
                     self.rows += 1;
-                    $(<$ty as $crate::schema::ColumnValue>::push(&mut self.$col, row.$col);)+
+                    self.waiting.push(row);
+                    if self.waiting.len() >= $crate::schema::WAITING_ROWS {
+                        self.settle();
+                    }
                 }
 
-                /// Appends rows, a column at a time.
-                pub fn extend(&mut self, rows: &[$row]) {
-                    self.rows += rows.len();
+                /// Puts rows that wait into their columns.
+                #[inline(never)]
+                fn settle(&mut self) {
+                    let rows = self.waiting.as_slice();
                     $(<$ty as $crate::schema::ColumnValue>::extend(&mut self.$col, rows, |row| &row.$col);)+
+                    self.waiting.clear();
                 }
 
                 /// Rows collected since the last [`finish`](Self::finish).
@@ -154,6 +164,7 @@ macro_rules! tables {
                     &mut self,
                     names: &dyn $crate::schema::Names,
                 ) -> Result<arrow::record_batch::RecordBatch, arrow::error::ArrowError> {
+                    self.settle();
                     self.rows = 0;
                     arrow::record_batch::RecordBatch::try_new(
                         $row::TABLE.batch(),

@@ -184,7 +184,7 @@ impl Lists {
 
     /// Whether the list of a device has come and gone.
     pub(super) fn is_done(&self, device: i64) -> bool {
-        self.done.contains_key(&device)
+        self.open.as_ref().is_none_or(|(open, _)| *open != device) && self.done.contains_key(&device)
     }
 
     /// Adds an event to the list of a device.

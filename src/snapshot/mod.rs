@@ -29,6 +29,7 @@ mod stacks;
 mod stats;
 mod steps;
 pub mod synth;
+mod token;
 mod top;
 mod whole;
 mod words;

@@ -12,8 +12,6 @@ use crate::schema::{Block, BlocksBuilder, Names, Symbol, Table, TraceEvent, Trac
 
 /// Rows in a batch.
 pub(super) const BATCH_ROWS: usize = 64 * 1024;
-/// Events that wait in the nearest cache, to go into their columns together: one by one they would go to ten places each.
-const PENDING_ROWS: usize = 64;
 /// Bytes of text in a batch. Arrow's offsets have 31 bits, and a batch is held in memory more than once.
 pub(super) const BATCH_TEXT: usize = 64 * 1024 * 1024;
 
@@ -32,7 +30,6 @@ pub(super) struct Output<'a> {
     /// `None` where rows are counted and nobody wants them.
     sink: Option<&'a mut dyn RowSink>,
     traces: TracesBuilder,
-    pending: Vec<TraceEvent>,
     blocks: BlocksBuilder,
     trace_count: i64,
     block_count: i64,
@@ -50,7 +47,6 @@ impl<'a> Output<'a> {
             path,
             sink,
             traces: TracesBuilder::default(),
-            pending: Vec::with_capacity(PENDING_ROWS),
             blocks: BlocksBuilder::default(),
             trace_count: 0,
             block_count: 0,
@@ -100,11 +96,11 @@ impl<'a> Output<'a> {
             self.last_texts = texts;
             self.trace_text += texts.iter().flatten().map(|text| state.text_length(text.0)).sum::<usize>();
         }
-        self.pending.push(row);
-        if self.pending.len() < PENDING_ROWS && self.trace_text < BATCH_TEXT {
+        self.traces.push(row);
+        if self.traces.len() < BATCH_ROWS && self.trace_text < BATCH_TEXT {
             return Ok(());
         }
-        self.collect_traces(state)
+        self.flush_traces(state)
     }
 
     /// Adds a block and numbers it.
@@ -123,21 +119,7 @@ impl<'a> Output<'a> {
     }
 
     #[inline(never)]
-    fn collect_traces(&mut self, state: &State) -> Result<()> {
-        self.collect_pending();
-        if self.traces.len() < BATCH_ROWS && self.trace_text < BATCH_TEXT {
-            return Ok(());
-        }
-        self.flush_traces(state)
-    }
-
-    fn collect_pending(&mut self) {
-        self.traces.extend(&self.pending);
-        self.pending.clear();
-    }
-
     fn flush_traces(&mut self, state: &State) -> Result<()> {
-        self.collect_pending();
         self.trace_text = 0;
         self.last_texts = [None; 3];
         let batch = self.traces.finish(&Texts(state));

@@ -36,11 +36,11 @@ impl Cells {
     /// It is of another type, or no list of frames.
     pub(super) fn push(&mut self, value: ValueRef<'_>) -> Result<usize, Cause> {
         match self {
-            Self::Integer(cells) => <Option<i64>>::push(cells, value.as_i64_or_null()?),
-            Self::Real(cells) => <Option<f64>>::push(cells, value.as_f64_or_null()?),
+            Self::Integer(cells) => cells.push(value.as_i64_or_null()?),
+            Self::Real(cells) => cells.push(value.as_f64_or_null()?),
             Self::Text(cells) => cells.append_option(value.as_str_or_null()?),
             Self::Interned(cells) => cells.append_option(value.as_str_or_null()?),
-            Self::Frames(cells) => ColumnValue::push(&mut **cells, frames(value.as_str()?)?),
+            Self::Frames(cells) => cells.push(&frames(value.as_str()?)?),
         }
         Ok(match value {
             ValueRef::Text(text) => text.len(),

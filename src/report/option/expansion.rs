@@ -109,7 +109,7 @@ pub(super) fn draw(expansion: &Expansion) -> Drawing {
 /// at its ends only.
 fn powers(smallest: u64, most: u64) -> (u32, u32, u32) {
     let (low, high) = (smallest.ilog2().saturating_sub(1), (most.ilog2() + 1).min(62));
-    let step = (1..).find(|step| high.div_ceil(*step) - low / step < 10).unwrap_or(1);
+    let step = (1..=high).find(|step| high.div_ceil(*step) - low / step < 10).unwrap_or(1);
     (step, low / step * step, (high.div_ceil(step) * step).min(62))
 }
 

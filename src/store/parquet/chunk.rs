@@ -1,5 +1,8 @@
 //! A column chunk in the making: the pages of one column in one row group.
 
+use std::sync::Arc;
+
+use arrow::array::{Array as _, ArrayRef};
 use arrow::buffer::NullBuffer;
 use bytes::Bytes;
 use parquet::basic::Encoding;
@@ -13,9 +16,6 @@ use super::dictionary::Dictionary;
 use super::encoding::{self, Storage};
 use super::facts::{self, Facts, PageFacts};
 use super::{bits, delta, runs};
-
-/// Bytes a dictionary of integers may have; what comes after that is stored as differences.
-const INTEGER_BYTES: usize = 1 << 20;
 
 /// The values of a page that are not NULL.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +56,29 @@ pub(super) struct Chunk {
     dictionary: Dictionary,
     sink: TrackedWrite<Vec<u8>>,
     facts: Facts,
+    last: Last,
+}
+
+/// Bytes of a page that is remembered at most: one of a column that has one value.
+const SMALL_PAGE: usize = 256;
+
+/// A page, encoded.
+#[derive(Clone)]
+struct Encoded {
+    buf: Bytes,
+    /// Bytes before compression.
+    plain: usize,
+    rows: usize,
+    nulls: usize,
+    encoding: Encoding,
+    range: Option<(i64, i64)>,
+}
+
+/// The last page, and the rows that are known to be all of it. A column of one value has the same array in batch after batch.
+#[derive(Default)]
+struct Last {
+    page: Option<Encoded>,
+    rows: Option<ArrayRef>,
 }
 
 impl Chunk {
@@ -63,7 +86,7 @@ impl Chunk {
     pub(super) fn new(column: ColumnDescPtr, storage: Storage) -> Self {
         let sink = TrackedWrite::new(Vec::new());
         let dictionary = Dictionary::default();
-        Self { column, storage, dictionary, sink, facts: Facts::default() }
+        Self { column, storage, dictionary, sink, facts: Facts::default(), last: Last::default() }
     }
 
     /// The place of a text in the dictionary.
@@ -107,24 +130,49 @@ impl Chunk {
                 Encoding::RLE_DICTIONARY
             }
         };
-        let page = Page::DataPage {
-            buf: codec.compress(&plain)?,
+        let nulls = nulls.map_or(0, NullBuffer::null_count);
+        let (buf, range) = (codec.compress(&plain)?, self.range(values));
+        let page = Encoded { buf, plain: plain.len(), rows, nulls, encoding, range };
+        codec.plain = plain;
+        self.put(page)
+    }
+
+    fn put(&mut self, page: Encoded) -> Result<()> {
+        let Encoded { buf, plain, rows, nulls, encoding, range } = page.clone();
+        let data = Page::DataPage {
+            buf,
             num_values: facts::number(rows)?,
             encoding,
             def_level_encoding: Encoding::RLE,
             rep_level_encoding: Encoding::RLE,
             statistics: None,
         };
-        let page = CompressedPage::new(page, plain.len());
-        codec.plain = plain;
-        let spec = SerializedPageWriter::new(&mut self.sink).write_page(page)?;
-        let nulls = nulls.map_or(0, NullBuffer::null_count);
-        self.facts.pages.push(PageFacts { spec, rows, nulls, encoding, range: self.range(values) });
+        let spec = SerializedPageWriter::new(&mut self.sink).write_page(CompressedPage::new(data, plain))?;
+        self.facts.pages.push(PageFacts { spec, rows, nulls, encoding, range });
+        self.last = Last { page: Some(page).filter(|page| page.buf.len() <= SMALL_PAGE), rows: None };
         Ok(())
     }
 
+    /// Adds the last page once more, if `rows` are the very array that it is of.
+    pub(super) fn again(&mut self, rows: &ArrayRef) -> Result<bool> {
+        let Last { page: Some(page), rows: Some(last) } = &self.last else { return Ok(false) };
+        if !rows.to_data().ptr_eq(&last.to_data()) {
+            return Ok(false);
+        }
+        let page = page.clone();
+        self.put(page)?;
+        self.is_of(rows);
+        Ok(true)
+    }
+
+    /// Notes that the last page is of these rows and no others, if it is small.
+    pub(super) fn is_of(&mut self, rows: &ArrayRef) {
+        let is_whole = self.last.page.as_ref().is_some_and(|page| page.rows == rows.len());
+        self.last.rows = is_whole.then(|| Arc::clone(rows));
+    }
+
     fn is_delta(&self) -> bool {
-        self.storage != Storage::Dictionary || self.dictionary_bytes() > INTEGER_BYTES
+        self.storage != Storage::Dictionary || self.dictionary_bytes() > encoding::INTEGER_BYTES
     }
 
     /// Values that lie in no order leave no page out of a query.

@@ -8,6 +8,9 @@ use hashbrown::hash_table::{Entry, HashTable};
 /// Places that there is room for at first: a power of two.
 const FIRST_SLOTS: usize = 1024;
 
+/// Numbers below this are looked up in a table of their own, without a hash: those of call stacks, of which no program has more.
+const DIRECT: usize = 1 << 17;
+
 /// No place: so many values are in no dictionary.
 const NOWHERE: u32 = u32::MAX;
 
@@ -18,6 +21,8 @@ pub(super) struct Dictionary {
     /// Places of integers where their hash says, or behind it where others are already; at most a quarter is taken. A place alone
     /// is a quarter of what a table of values would have in the cache.
     slots: Vec<u32>,
+    /// Places of small numbers, by the number, as far as they have been asked for.
+    direct: Vec<u32>,
     /// Texts as the page of the dictionary has them.
     page: Vec<u8>,
     text_count: u32,
@@ -45,7 +50,35 @@ impl Dictionary {
 
     /// Appends the places of `values`. New ones are added.
     pub(super) fn integers(&mut self, values: &[i64], places: &mut Vec<u32>) {
-        places.extend(values.iter().map(|value| self.integer(*value)));
+        let bits = values.iter().fold(0, |bits, value| bits | value);
+        match usize::try_from(bits) {
+            Ok(bits) if bits < DIRECT => self.numbers(values, bits, places),
+            _ => places.extend(values.iter().map(|value| self.integer(*value))),
+        }
+    }
+
+    /// Appends the places of numbers that have no other bits than these.
+    fn numbers(&mut self, values: &[i64], bits: usize, places: &mut Vec<u32>) {
+        let count = (bits + 1).next_power_of_two();
+        if self.direct.len() < count {
+            self.direct.resize(count, NOWHERE);
+        }
+        places.extend(values.iter().map(|value| {
+            let at = usize::try_from(*value).unwrap_or(usize::MAX);
+            match self.direct.get(at) {
+                Some(place) if *place != NOWHERE => *place,
+                _ => self.number(*value, at),
+            }
+        }));
+    }
+
+    #[cold]
+    fn number(&mut self, value: i64, at: usize) -> u32 {
+        let place = self.integer(value);
+        if let Some(direct) = self.direct.get_mut(at) {
+            *direct = place;
+        }
+        place
     }
 
     /// The slot to look for a value in first.
@@ -147,6 +180,17 @@ mod tests {
             i64::from_le_bytes(page[at..at + 8].try_into().unwrap())
         };
         assert_eq!(places.iter().map(|place| value(*place)).collect::<Vec<_>>(), values);
+    }
+
+    #[test]
+    fn small_numbers_and_others_have_places_in_one_order() {
+        let (mut dictionary, mut places) = (Dictionary::default(), Vec::new());
+        let largest = i64::try_from(DIRECT).unwrap() - 1;
+        dictionary.integers(&[7, 3, 7], &mut places);
+        dictionary.integers(&[3, -1, largest + 1, 9], &mut places);
+        dictionary.integers(&[9, largest, 0, 3], &mut places);
+        dictionary.integers(&[largest, -1], &mut places);
+        assert_eq!(places, [0, 1, 0, 1, 2, 3, 4, 4, 5, 6, 1, 5, 2]);
     }
 
     #[test]

@@ -17,6 +17,12 @@ pub(super) const VERSION_KEY: &str = "npusnap.schema_version";
 /// Rows of a row group: what one core reads at a time, and what the writer holds in memory.
 pub(super) const ROW_GROUP_ROWS: usize = 1 << 20;
 
+/// Bytes a dictionary of integers may have; what comes after that is stored as differences.
+pub(super) const INTEGER_BYTES: usize = 1 << 20;
+
+/// Bytes of a dictionary of texts that end a row group before its time. A batch may go beyond with what it has.
+pub(super) const TEXT_BYTES: usize = 16 << 20;
+
 /// Rows of `call_stacks` between two looks at how large a page has become.
 const STACK_ROWS: usize = 64;
 
@@ -73,14 +79,19 @@ pub(in crate::store) fn sorted_by(table: &Table) -> &'static [&'static str] {
     }
 }
 
-/// Properties of the Parquet file of `table`, metadata included.
-pub(super) fn properties(table: &Table) -> Result<WriterProperties, ParquetError> {
-    let builder = WriterProperties::builder()
+/// Properties of the Parquet file of `table` as a whole, metadata included.
+pub(super) fn properties(table: &Table) -> WriterPropertiesBuilder {
+    WriterProperties::builder()
+        .set_sorting_columns(sorting(table))
+        .set_key_value_metadata(Some(metadata(table)))
+}
+
+/// Properties of the file of a table whose columns the library encodes.
+pub(super) fn library_properties(table: &Table) -> Result<WriterProperties, ParquetError> {
+    let builder = properties(table)
         .set_compression(Compression::ZSTD(zstd_level()?))
         .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
-        .set_statistics_enabled(EnabledStatistics::Page)
-        .set_sorting_columns(sorting(table))
-        .set_key_value_metadata(Some(metadata(table)));
+        .set_statistics_enabled(EnabledStatistics::Page);
     // A page ends behind so many rows at the soonest, and a call stack is some thousand bytes.
     let builder =
         if table.name == "call_stacks" { builder.set_write_batch_size(STACK_ROWS) } else { builder };

@@ -83,11 +83,12 @@ enum Writer {
 
 impl Writer {
     fn create(output: File, table: &'static Table) -> Result<Self, ParquetError> {
-        let properties = encoding::properties(table)?;
         if columns::can_write(table) {
+            let properties = encoding::properties(table).build();
             return Ok(Self::Columns(Box::new(ColumnsWriter::new(output, table, properties)?)));
         }
         // The properties carry a schema that shows interned strings as what they are: text.
+        let properties = encoding::library_properties(table)?;
         let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
         Ok(Self::Any(Box::new(ArrowWriter::try_new_with_options(output, table.batch(), options)?)))
     }
