@@ -99,10 +99,10 @@
   function tableCell([text, kind, target]) {
     const words = typeof text === "string" ? text : text[Page.language()];
     if (kind === "number") return element("td", { className: "number" }, words);
-    if (!kind) return element("td", { title: words }, words);
+    if (!kind) return element("td", { className: "name", title: words }, words);
     const button = element("button", {}, words);
     button.dataset[kind] = target;
-    return element("td", { className: kind === "event" ? "number" : "" }, button);
+    return element("td", { className: kind === "event" ? "number" : "name" }, button);
   }
 
   // ---- print: still pictures stand in for canvases

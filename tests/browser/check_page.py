@@ -96,6 +96,13 @@ def long_tables_scroll(browser: Browser, check: Checks):
             return last?.getAttribute('aria-rowindex') === '{count}' && last.innerText.trim() && box.querySelectorAll('tbody tr').length < 60;
         """, 5)
         check(reached, f"{name} has its last row at its end")
+        shifted = browser.run("""
+            const table = document.querySelector(`[aria-labelledby="${arguments[0]}"] table`);
+            const room = (cell) => getComputedStyle(cell).paddingLeft;
+            const cells = [...table.querySelector('tbody tr[aria-rowindex]').cells];
+            return cells.filter((cell, place) => room(cell) !== room(table.tHead.rows[0].cells[place])).map((cell) => cell.innerText);
+        """, name)
+        check(not shifted, f"cells of {name} stand under their headings", shifted)
 
 
 def theme_switches(browser: Browser, check: Checks, charts: list):
