@@ -76,20 +76,33 @@
       });
       body.replaceChildren(space(first * ROW), ...shown, space((rows.length - last) * ROW));
     };
-    box.classList.add("window");
     box.querySelector("table").setAttribute("aria-rowcount", String(rows.length + 1));
     box.addEventListener("scroll", () => requestAnimationFrame(show));
     show();
     return show;
   }
+  // The first rows stand in the page, so a table can wait until it is about to come into view.
+  const shows = [];
+  function virtualTables() {
+    const seen = new IntersectionObserver((entries) => {
+      for (const { target } of entries.filter((item) => item.isIntersecting)) {
+        seen.unobserve(target);
+        shows.push(virtual(target));
+      }
+    }, { rootMargin: "600px" });
+    for (const box of document.querySelectorAll("[data-rows]")) {
+      box.classList.add("window");
+      seen.observe(box);
+    }
+  }
   // [words], words being a text or one in both languages; with "number", or with what they lead to and which.
   function tableCell([text, kind, target]) {
     const words = typeof text === "string" ? text : text[Page.language()];
     if (kind === "number") return element("td", { className: "number" }, words);
-    if (!kind) return element("td", { title: words }, words);
+    if (!kind) return element("td", { className: "name", title: words }, words);
     const button = element("button", {}, words);
     button.dataset[kind] = target;
-    return element("td", { className: kind === "event" ? "number" : "" }, button);
+    return element("td", { className: kind === "event" ? "number" : "name" }, button);
   }
 
   // ---- print: still pictures stand in for canvases
@@ -140,7 +153,7 @@
 
   deviceTabs();
   Charts.start();
-  const shows = [...document.querySelectorAll("[data-rows]")].map(virtual);
+  virtualTables();
   document.querySelectorAll("[data-language]").forEach((button) => button.addEventListener("click", () => shows.forEach((show) => show())));
   const links = [...document.querySelectorAll("nav a")];
   const spy = new IntersectionObserver((entries) => {

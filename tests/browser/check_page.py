@@ -77,6 +77,34 @@ def tables_fit(browser: Browser, check: Checks):
     check(not alike, "bars of stacks are told apart by their names", alike)
 
 
+def long_tables_scroll(browser: Browser, check: Checks):
+    """A table too long to stand in the page has its last row at its end, and no more rows than can be seen."""
+    tables = browser.run("return [...document.querySelectorAll('[data-rows]')].map((box) => box.getAttribute('aria-labelledby'))")
+    for name in tables[:3]:
+        browser.run("""
+            const box = document.querySelector(`[aria-labelledby="${arguments[0]}"]`);
+            const panel = box.closest('.panel');
+            if (panel?.hidden) document.querySelector(`.tabs button[data-device="${panel.dataset.device}"]`).click();
+            box.scrollIntoView({block: 'center', behavior: 'instant'});
+        """, name)
+        count = browser.wait(f"return document.querySelector('[aria-labelledby=\"{name}\"] table').getAttribute('aria-rowcount')", 5)
+        check(count, f"{name} knows how many rows it has")
+        reached = browser.wait(f"""
+            const box = document.querySelector('[aria-labelledby="{name}"]');
+            box.scrollTop = box.scrollHeight;
+            const last = [...box.querySelectorAll('tbody tr[aria-rowindex]')].at(-1);
+            return last?.getAttribute('aria-rowindex') === '{count}' && last.innerText.trim() && box.querySelectorAll('tbody tr').length < 60;
+        """, 5)
+        check(reached, f"{name} has its last row at its end")
+        shifted = browser.run("""
+            const table = document.querySelector(`[aria-labelledby="${arguments[0]}"] table`);
+            const room = (cell) => getComputedStyle(cell).paddingLeft;
+            const cells = [...table.querySelector('tbody tr[aria-rowindex]').cells];
+            return cells.filter((cell, place) => room(cell) !== room(table.tHead.rows[0].cells[place])).map((cell) => cell.innerText);
+        """, name)
+        check(not shifted, f"cells of {name} stand under their headings", shifted)
+
+
 def theme_switches(browser: Browser, check: Checks, charts: list):
     colour = "return getComputedStyle(document.body).backgroundColor"
     pixel = f"""

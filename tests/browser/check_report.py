@@ -44,6 +44,7 @@ def check_report(path: str, axe: str | None) -> Checks:
             in_charts.moments_open(browser, check, first["timeline"])
         in_charts.tips_tell(browser, check, charts)
         on_page.tables_fit(browser, check)
+        on_page.long_tables_scroll(browser, check)
         on_page.links_lead(browser, check)
         on_page.theme_switches(browser, check, charts)
         on_page.prints(browser, check, charts)
