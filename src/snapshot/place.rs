@@ -125,8 +125,10 @@ fn place_of_segment(state: &State, segment: usize) -> Option<Place> {
 
 /// The number of the list at `list` under `device_traces`.
 fn event_list(state: &State, list: usize, last: &mut LastList) -> Option<Place> {
+    let key = last.outer.checked_sub(1);
     if list == last.list
-        && state.at(last.outer.checked_sub(1)?)? == Value::Text(words::DEVICE_TRACES)
+        && state.at(key?)? == Value::Text(words::DEVICE_TRACES)
+        && is_top_key(state, key?)
         && list_length(state, last.outer) == Some(last.length)
     {
         return Some(Place::Event(last.device));
