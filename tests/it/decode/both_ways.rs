@@ -128,6 +128,21 @@ fn dicts_behind_an_item_without_a_mark_are_no_items_in_either_way() {
     assert_eq!(read(&two).unwrap().summary.events, 1);
 }
 
+#[test]
+fn an_event_whose_list_lost_its_mark_is_named_alike_in_both_ways() {
+    let head = [b"\x80\x04}(", word("segments").as_slice(), b"]", &word("device_traces"), b"]]("].concat();
+    let entry = [b"}(", word("action").as_slice(), &word("alloc")].concat();
+    // DICT takes the mark of the event, the next one that of its list.
+    for tail in [&b"ddu"[..], b"dde", b"ddK\x01u", b"dddu", b"ddda", b"ddds", b"dddK\x00\x86u"] {
+        let bytes = [&head, &entry, tail].concat();
+        let salvaged = |plain_loop| {
+            let options = Options { plain_loop, salvage: true, ..Options::default() };
+            read_with(&bytes, &options).map(|rows| rows.listing()).map_err(|error| error.to_string())
+        };
+        assert_eq!(salvaged(false), salvaged(true), "{tail:?}");
+    }
+}
+
 /// What an event has under a key; now and then something odd.
 fn value(key: &'static str) -> BoxedStrategy<Option<Py>> {
     let number = prop_oneof![
