@@ -223,7 +223,9 @@ const Charts = (() => {
     const seen = new IntersectionObserver((entries) => {
       for (const entry of entries.filter((item) => item.isIntersecting)) {
         seen.unobserve(entry.target);
-        draw(charts.get(entry.target.dataset.chart));
+        // A link that leads here may have drawn it: once more would take away what it points at.
+        const chart = charts.get(entry.target.dataset.chart);
+        if (!chart.drawn) draw(chart);
       }
     }, { rootMargin: "200px" });
     for (const box of document.querySelectorAll(".canvas")) {
