@@ -76,8 +76,7 @@ impl Default for Options {
 
 impl Options {
     /// For who asks for many relations of `sql/`. Each is planned, and most are small: exchanges between two parts take a
-    /// fifth more CPU time. And a part that is alone has all memory for its sorts: ten million events on eight devices,
-    /// where many sizes are not as the rules have them, failed in two parts within 2 GiB.
+    /// fifth more CPU time. And a part that is alone has all memory for its sorts, and keeps what is in order as it is.
     #[must_use]
     pub fn for_analyses() -> Self {
         Self { partitions: 1, memory_limit: 4 << 30 }
