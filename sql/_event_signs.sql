@@ -28,7 +28,8 @@ WITH kinds AS (
 )
 SELECT
   d.id AS device_id,
-  k.action AS action,
+  -- It is one; but SQLite makes an index only on what it knows to be a text.
+  CAST(k.action AS VARCHAR) AS action,
   k.reserved_sign AS reserved_sign,
   CASE WHEN r.frees_are_one = 1 AND k.action = 'free_completed' THEN -1 ELSE k.allocated_sign END
     AS allocated_sign,

@@ -59,7 +59,8 @@ events AS (
 )
 SELECT
   e.device_id AS device_id,
-  e.trace_index AS trace_index,
+  -- It is one; but SQLite makes an index only on what it knows to be a number.
+  CAST(e.trace_index AS BIGINT) AS trace_index,
   e.trace_index / NULLIF((SELECT MAX(slice_width) FROM _scale), 0) AS slice_index,
   e.stream AS stream,
   e.pool_id_0 AS pool_id_0,

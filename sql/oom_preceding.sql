@@ -22,6 +22,8 @@ WITH counted AS (
   SELECT
     device_id,
     slice_index,
+    first_index,
+    last_index,
     SUM(event_count) OVER (
       PARTITION BY device_id
       ORDER BY slice_index
@@ -50,7 +52,9 @@ reached AS (
   SELECT
     f.device_id AS device_id,
     f.oom_index AS oom_index,
-    c.slice_index AS slice_index
+    c.slice_index AS slice_index,
+    c.first_index AS first_index,
+    c.last_index AS last_index
   FROM failures AS f
   JOIN counted AS c
     ON c.device_id = f.device_id
@@ -77,6 +81,8 @@ earlier AS (
   JOIN traces AS t
     ON t.device_id = r.device_id
     AND t.trace_index / NULLIF((SELECT MAX(slice_width) FROM _scale), 0) = r.slice_index
+    -- Says no more; but SQLite has an index on it.
+    AND t.trace_index BETWEEN r.first_index AND r.last_index
   WHERE t.is_workspace = 0
     AND t.trace_index < r.oom_index
 )
