@@ -67,6 +67,16 @@ pub(super) fn table(
     html.close("tbody");
     html.close("table");
     html.close("div");
+    if is_long {
+        let (most, all) = (most.to_string(), table.rows.len().to_string());
+        let words = Text::new(
+            format!(
+                "The first {most} of {all} rows: a script shows the others, and the query below finds them."
+            ),
+            format!("此处为前 {most} 行，共 {all} 行：其余由脚本显示，也可用下方的查询得到。"),
+        );
+        html.words("p", &[("class", "note noscript")], &words);
+    }
 }
 
 /// Words that the script makes lead somewhere; without it they are only words.

@@ -1,6 +1,6 @@
 //! Devices side by side, bytes by call stack, and the events before a moment.
 
-use super::paper::{Anchor, WIDTH, Wording, fitted, sheet};
+use super::paper::{Anchor, WIDTH, Wording, fitted, sheet, shortened, width};
 use super::plot::{Plot, scale};
 use crate::analysis::chart::{Counter, DeviceBar, EventKind, Sequence, Stacks};
 use crate::analysis::{Lang, Text};
@@ -41,7 +41,10 @@ pub(super) fn devices(bars: &[DeviceBar], wording: Wording, redaction: &Redactio
 }
 
 pub(super) fn stacks(stacks: &Stacks, wording: Wording, redaction: &Redaction) -> String {
-    const LEFT: i32 = 440;
+    /// The widest name that stands beside its bar. Where one is wider, each stands above its own.
+    const BESIDE: i32 = 440;
+    const LINE: i32 = 14;
+    const MARGIN: i32 = 8;
     const RIGHT: i32 = WIDTH - 150;
     let mut rows: Vec<(Text, i64, &str)> = stacks
         .bars
@@ -55,19 +58,23 @@ pub(super) fn stacks(stacks: &Stacks, wording: Wording, redaction: &Redaction) -
     if let Some((count, bytes)) = stacks.other {
         rows.push((other_label(count), bytes, "free"));
     }
-    let height = 12 + ROW * i32::try_from(rows.len()).unwrap_or(1);
+    let widest = rows.iter().flat_map(|(words, ..)| [Lang::En, Lang::Zh].map(|lang| width(words.get(lang))));
+    let widest = widest.max().unwrap_or(0);
+    let (left, line) = if widest <= BESIDE { (MARGIN + widest + 10, 0) } else { (MARGIN, LINE) };
+    let height = 12 + (ROW + line) * i32::try_from(rows.len()).unwrap_or(1);
     sheet(height, wording, redaction, |paper| {
         let mut y = 6;
         for (words, bytes, tone) in &rows {
-            let short = |lang| fitted(words.get(lang), LEFT - 16);
-            paper.words(
-                &Text::new(short(Lang::En), short(Lang::Zh)),
-                (LEFT - 10, y + ROW / 2),
-                Anchor::End,
-                "text",
-            );
-            let right = scale((*bytes).min(most), most, LEFT, RIGHT).max(LEFT + 1);
-            paper.rectangle((LEFT, y + 4), (right, y + ROW - 4), tone);
+            if line == 0 {
+                paper.words(words, (left - 10, y + ROW / 2), Anchor::End, "text");
+            } else {
+                let short = |lang| shortened(words.get(lang), WIDTH - 2 * MARGIN);
+                let words = Text::new(short(Lang::En), short(Lang::Zh));
+                paper.words(&words, (left, y + LINE / 2), Anchor::Start, "text");
+            }
+            y += line;
+            let right = scale((*bytes).min(most), most, left, RIGHT).max(left + 1);
+            paper.rectangle((left, y + 4), (right, y + ROW - 4), tone);
             let label = format!("{} · {}", quantity::bytes(*bytes), quantity::percent(*bytes, stacks.total));
             paper.text(&label, (right + 6, y + ROW / 2), Anchor::Start, "muted");
             y += ROW;
