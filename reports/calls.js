@@ -81,8 +81,7 @@ const Calls = (() => {
       // Neighbours show a gap where there is room for one.
       const width = Math.max(0.6, right - left - (right - left > 3 ? 0.6 : 0));
       const shape = echarts.graphic.clipRectByRect({ x: left, y: middle - height / 2, width, height }, params.coordSys);
-      const isWasted = chart.extra.rows[row].low && params.seriesIndex === 2;
-      return shape && { type: "rect", shape, style: { fill: isWasted ? style("low") : api.visual("color") }, emphasis: emphasis() };
+      return shape && { type: "rect", shape, style: { fill: api.visual("color") }, emphasis: emphasis() };
     },
     drawFrame: (chart) => (params, api) => {
       const [left, top] = api.coord([api.value(1), api.value(0)]);

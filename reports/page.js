@@ -59,7 +59,9 @@ const Page = (() => {
   function frame(place) {
     const { names, files, frames } = data.stacks;
     const [name, file, line] = frames.slice(3 * place, 3 * place + 3);
-    const [path, own] = files[file];
+    const [recorded, own] = files[file];
+    // What the recorder writes for a file that it does not know.
+    const path = recorded === "??" ? "" : recorded;
     return { name: names[name], own, where: line ? `${path}:${line}` : path };
   }
   // What stands for a stack: its label, or the frame that it is made of, as the page's tables say it.

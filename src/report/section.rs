@@ -9,7 +9,9 @@ use super::page;
 use super::registry::Registry;
 use super::strings::Strings;
 use super::{Report, Section};
-use crate::analysis::{DeviceOverview, Figure, Finding, Severity, Subject, TableFigure, Target, Text};
+use crate::analysis::{
+    DeviceOverview, Figure, Finding, Quantity, Severity, Subject, TableFigure, Target, Text,
+};
 
 /// Gaps that concern every section; others concern the parts of some.
 const EVERYWHERE: [&str; 1] = ["history"];
@@ -215,7 +217,16 @@ pub(super) fn findings(html: &mut Html<'_>, findings: &[Finding], strings: &Stri
             html.open("dl", &[]);
             for (name, value) in &finding.evidence {
                 html.element("dt", &[], name);
-                html.element("dd", &[], &value.text());
+                match (*name, value, finding.subject) {
+                    ("trace_index", Quantity::Count(trace_index), Subject::Device(device_index)) => {
+                        let target = Target::Event { device_index, trace_index: *trace_index };
+                        evidence_link(html, value, target);
+                    }
+                    ("stack_id", Quantity::Count(stack_id), _) => {
+                        evidence_link(html, value, Target::Stack(*stack_id));
+                    }
+                    _ => html.element("dd", &[], &value.text()),
+                }
             }
             html.element("dt", &[], "rule");
             html.element("dd", &[], finding.rule);
@@ -226,6 +237,13 @@ pub(super) fn findings(html: &mut Html<'_>, findings: &[Finding], strings: &Stri
         html.close("li");
     }
     html.close("ul");
+}
+
+/// A number of the evidence that leads to what it speaks of.
+fn evidence_link(html: &mut Html<'_>, value: &Quantity, target: Target) {
+    html.open("dd", &[]);
+    figure::link(html, &Text::same(value.text()), target);
+    html.close("dd");
 }
 
 /// What stands between a subject and what is said about it: both may begin or end with a number.

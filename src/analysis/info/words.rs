@@ -101,7 +101,10 @@ impl Field {
                 let (missing, rows) = (quantity::count(missing), quantity::count(rows));
                 // What it costs holds for those rows only.
                 Some(Text::new(
-                    format!("{missing} of {rows} rows have {}", self.en.replacen(": ", ": for these ", 1)),
+                    format!(
+                        "{missing} of {rows} rows have {}",
+                        self.en.replacen(": ", ": for these rows, ", 1)
+                    ),
                     format!("{rows} 行中有 {missing} 行{}", self.zh.replacen('：', "：对这些行，", 1)),
                 ))
             }

@@ -134,7 +134,10 @@ impl DeviceLeak {
                 ("live_bytes", Quantity::Bytes(Some(growth.live_size))),
                 ("live_count", Quantity::Count(growth.live_count)),
                 ("score", Quantity::Ratio(Some(suspect.what.score))),
-            ],
+            ]
+            .into_iter()
+            .chain(growth.stack_id.map(|stack_id| ("stack_id", Quantity::Count(stack_id))))
+            .collect(),
         )
     }
 

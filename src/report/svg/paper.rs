@@ -237,7 +237,10 @@ fn color(tone: &str) -> RGBColor {
         "alloc" => RGBColor(207, 51, 65),
         "release" => RGBColor(31, 138, 84),
         "critical" => RGBColor(179, 32, 44),
+        "critical_wash" => RGBColor(252, 232, 233),
+        "flame_light" => RGBColor(249, 222, 160),
         "flame" => RGBColor(245, 201, 150),
+        "flame_deep" => RGBColor(243, 184, 158),
         "text" => RGBColor(27, 34, 48),
         _ => BLACK,
     }
