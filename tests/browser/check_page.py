@@ -10,6 +10,17 @@ from checks import INSTANCE, PIXELS, Checks, scroll_to
 from webdriver import Browser
 
 
+def sections_open_with_the_worst(browser: Browser, check: Checks):
+    """Of several devices a section shows first the one that it finds most wrong, and only that."""
+    wrong = browser.run("""
+        return [...document.querySelectorAll('.by-device')].map((group) => [group.dataset.first || Page.data.worst, [...group.children]
+            .filter((panel) => panel.matches('.panel') && !panel.hidden).map((panel) => panel.dataset.device),
+            group.querySelector(':scope > .panel').dataset.device])
+            .filter(([first, shown, any]) => shown.length !== 1 || (shown[0] !== first && shown[0] !== any));
+    """)
+    check(not wrong, "sections open with the device they find most wrong", wrong)
+
+
 def language_switches(browser: Browser, check: Checks, charts: list):
     for tag, word, other in (("zh", "健康状态", "Health"), ("en", "Health", "健康状态")):
         browser.run("document.querySelector(`[data-language=${arguments[0]}]`).click()", tag)
@@ -75,9 +86,10 @@ def tables_fit(browser: Browser, check: Checks):
         });
     """)
     check(not alike, "bars of stacks are told apart by their names", alike)
-    # The page makes the names of stacks itself, from the frames that it carries: as the tables have them.
+    # The page makes the names of stacks itself, from the frames that it carries: as the tables have them. A comparison
+    # names what stacks have in common, whatever their lines.
     other = browser.run("""
-        return [...document.querySelectorAll('td [data-stack]')].map((link) => [link.querySelector('[lang=en]')?.textContent ?? link.textContent, Page.stackLabel(Number(link.dataset.stack))])
+        return [...document.querySelectorAll('section:not(#compare) td [data-stack]')].map((link) => [link.querySelector('[lang=en]')?.textContent ?? link.textContent, Page.stackLabel(Number(link.dataset.stack))])
             .filter(([said, made]) => !/^\\d+$/.test(said) && !said.startsWith(made) && !made.startsWith('call stack'));
     """)
     check(not other, "charts and tables call a stack the same", other[:3])
@@ -210,6 +222,8 @@ def prints(browser: Browser, check: Checks, charts: list):
     check(not broken, "no number breaks on paper", broken)
     canvases = browser.run("return [...document.querySelectorAll('.canvas')].filter((box) => box.offsetHeight > 0).length")
     check(canvases == 0, "no canvas is printed", canvases)
+    hints = browser.run("return [...document.querySelectorAll('.hint')].filter((hint) => hint.offsetHeight > 0).length")
+    check(hints == 0, "no hint for the pointer is printed", hints)
     browser.devtools("Emulation.setEmulatedMedia", media="")
     if charts:
         # Lines and areas of the still pictures are paths in the file, not pixels.

@@ -27,6 +27,7 @@ def check_report(path: str, axe: str | None) -> Checks:
         browser.open(address)
         on_page.keyboard_reaches(browser, check)
         browser.open(address)
+        on_page.sections_open_with_the_worst(browser, check)
         charts = in_charts.charts_draw(browser, check)
         on_page.language_switches(browser, check, charts)
         first = {kind: chart for chart, kind in reversed(charts)}
