@@ -106,9 +106,7 @@ pub(super) fn sequence(sequence: &Sequence, wording: Wording, redaction: &Redact
             };
             let at = scale(event.size, most, zero, end);
             let (from, to) = ((at.min(zero), y + 2), (at.max(zero + 1), y + LINE - 3));
-            if event.kind != EventKind::Trigger {
-                paper.rectangle(from, to, tone);
-            } else {
+            if event.kind == EventKind::Trigger {
                 // What was asked for and not had is an outline.
                 paper.rectangle(from, to, "critical_wash");
                 for (start, end) in [
@@ -120,6 +118,8 @@ pub(super) fn sequence(sequence: &Sequence, wording: Wording, redaction: &Redact
                     paper.dashes(start, end, tone);
                 }
                 paper.text(&quantity::bytes(event.size), (at + 6, y + LINE / 2), Anchor::Start, "text");
+            } else {
+                paper.rectangle(from, to, tone);
             }
         }
         for (y, event) in rows() {
