@@ -81,8 +81,7 @@ const Calls = (() => {
       // Neighbours show a gap where there is room for one.
       const width = Math.max(0.6, right - left - (right - left > 3 ? 0.6 : 0));
       const shape = echarts.graphic.clipRectByRect({ x: left, y: middle - height / 2, width, height }, params.coordSys);
-      const isWasted = chart.extra.rows[row].low && params.seriesIndex === 2;
-      return shape && { type: "rect", shape, style: { fill: isWasted ? style("low") : api.visual("color") }, emphasis: emphasis() };
+      return shape && { type: "rect", shape, style: { fill: api.visual("color") }, emphasis: emphasis() };
     },
     drawFrame: (chart) => (params, api) => {
       const [left, top] = api.coord([api.value(1), api.value(0)]);
@@ -107,6 +106,19 @@ const Calls = (() => {
       };
     },
   };
+  // What there is room for of a stack's name. What tells it from others may stand at its end, which gets two thirds.
+  const ink = document.createElement("canvas").getContext("2d");
+  function shortened(name, room) {
+    ink.font = `12px ${style("sans")}`;
+    const letters = [...name];
+    const short = (kept) => {
+      const head = Math.floor(kept / 3);
+      return `${letters.slice(0, head).join("")}…${letters.slice(head - kept).join("")}`;
+    };
+    let text = name;
+    for (let kept = letters.length - 1; kept > 2 && ink.measureText(text).width > room; kept -= 1) text = short(kept);
+    return text;
+  }
   // What there is room for: function and place, the function alone, its beginning, nothing.
   function frameName(name, room) {
     const LETTER = 6.8;
@@ -140,6 +152,7 @@ const Calls = (() => {
     // The arrow: it is higher than the axis goes.
     peakLabel: () => ({ seriesName, data: { value, coord } }) => `${seriesName} ${bytes(value)}${coord[1] < value ? " ↑" : ""}`,
     trigger: () => (bar) => (isNothing(bar.value) ? "" : bytes(Math.abs(bar.value))),
+    stackName: (chart) => (name) => shortened(name, chart.nameRoom),
     barShare: (chart) => ({ data }) => `${bytes(data.bytes)} · ${share(data.bytes, chart)}`,
     segmentColor: (chart) => (_, row) => style(chart.extra.rows[row]?.low ? "critical" : "text"),
   };

@@ -74,6 +74,7 @@ const Charts = (() => {
     option.toolbox.show = !isNarrow;
     option.legend.right = isNarrow ? 0 : 110;
     if (isNarrow) narrow[chart.kind]?.(chart, option, axis);
+    chart.nameRoom = axis.axisLabel?.width;
   }
   const narrow = {
     // A name stands above its bar.
@@ -93,7 +94,7 @@ const Charts = (() => {
     oom: (chart, option, axis) => {
       axis.data = axis.data.map((name) => name.split(" · ").at(-1));
       axis.axisLabel.fontSize = 11;
-      option.xAxis.interval *= 2;
+      option.xAxis.interval = option.xAxis.max;
     },
   };
 
@@ -220,21 +221,18 @@ const Charts = (() => {
 
   // Charts are drawn when they are about to come into view.
   function start() {
-    const seen = new IntersectionObserver((entries) => {
-      for (const entry of entries.filter((item) => item.isIntersecting)) {
-        seen.unobserve(entry.target);
-        // A link that leads here may have drawn it: once more would take away what it points at.
-        const chart = charts.get(entry.target.dataset.chart);
-        if (!chart.drawn) draw(chart);
-      }
-    }, { rootMargin: "200px" });
-    for (const box of document.querySelectorAll(".canvas")) {
+    const boxes = document.querySelectorAll(".canvas");
+    for (const box of boxes) {
       const chart = charts.get(box.dataset.chart);
       Object.assign(chart, { box, figure: box.closest("figure") });
       box.style.height = `${box.dataset.height}px`;
       controls(chart);
-      seen.observe(box);
     }
+    Page.whenNear(boxes, 200, (box) => {
+      // A link that leads here may have drawn it: once more would take away what it points at.
+      const chart = charts.get(box.dataset.chart);
+      if (!chart.drawn) draw(chart);
+    });
   }
   function redraw() {
     for (const chart of charts.values()) {

@@ -40,6 +40,17 @@ const Page = (() => {
     return made;
   }
 
+  // Calls once for each element, when it is about to come into view.
+  function whenNear(elements, pixels, call) {
+    const seen = new IntersectionObserver((entries) => {
+      for (const { target } of entries.filter((item) => item.isIntersecting)) {
+        seen.unobserve(target);
+        call(target);
+      }
+    }, { rootMargin: `${pixels}px` });
+    for (const one of elements) seen.observe(one);
+  }
+
   // Stacks share names, files, frames, and the callers of an earlier one: [id, label or the frame it is made of, frames of
   // its own, that other stack, how many of its outer frames].
   function framesOf([, , own, other, count]) {
@@ -48,13 +59,16 @@ const Page = (() => {
   function frame(place) {
     const { names, files, frames } = data.stacks;
     const [name, file, line] = frames.slice(3 * place, 3 * place + 3);
-    const [path, own] = files[file];
+    const [recorded, own] = files[file];
+    // What the recorder writes for a file that it does not know.
+    const path = recorded === "??" ? "" : recorded;
     return { name: names[name], own, where: line ? `${path}:${line}` : path };
   }
+  // What stands for a stack: its label, or the frame that it is made of, as the page's tables say it.
   function labelOf(stack) {
     if (typeof stack?.[1] !== "number") return stack?.[1];
     const { name, where } = frame(framesOf(stack)[stack[1]]);
-    return `${name} (${where.split("/").at(-1)})`;
+    return `${name} (${where.split(/[/\\]/).at(-1)})`;
   }
   const stackLabel = (id) => (isNothing(id) ? word("nostack") : labelOf(stacks.get(id)) || `${word("stack")} ${id}`);
 
@@ -139,6 +153,6 @@ const Page = (() => {
 
   return {
     root, data, language, word, style, isNothing, bytes, tick, count, percent, duration, clock,
-    element, stackLabel, query, tip, showStack, showEvent, showSegment, heldList, hexadecimal,
+    element, whenNear, stackLabel, query, tip, showStack, showEvent, showSegment, heldList, hexadecimal,
   };
 })();

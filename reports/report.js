@@ -11,6 +11,7 @@
     }
     document.querySelectorAll("[data-en]").forEach((item) => item.setAttribute("aria-label", item.dataset[tag]));
     document.querySelectorAll("[data-word]").forEach((item) => { item.textContent = word(item.dataset.word); });
+    fillTables(shows.keys());
     Charts.redraw();
   }
 
@@ -26,18 +27,17 @@
     Charts.redraw();
   }
 
-  // ---- several devices: one at a time, the same one in every section that has it
+  // ---- several devices: one at a time, first the one that a section finds most wrong, then the same one in all
   const panelsOf = (group) => [...group.querySelectorAll(":scope > .panel")];
-  function showDevice(device) {
-    for (const group of document.querySelectorAll(".by-device")) {
-      const panels = panelsOf(group);
-      const shown = panels.find((panel) => panel.dataset.device === device) ?? panels[0];
-      for (const panel of panels) panel.hidden = panel !== shown;
-      for (const button of group.querySelectorAll(".tabs button")) {
-        button.setAttribute("aria-pressed", String(button.dataset.device === shown.dataset.device));
-      }
+  function showIn(group, device) {
+    const panels = panelsOf(group);
+    const shown = panels.find((panel) => panel.dataset.device === device) ?? panels[0];
+    for (const panel of panels) panel.hidden = panel !== shown;
+    for (const button of group.querySelectorAll(".tabs button")) {
+      button.setAttribute("aria-pressed", String(button.dataset.device === shown.dataset.device));
     }
   }
+  const showDevice = (device) => document.querySelectorAll(".by-device").forEach((group) => showIn(group, device));
   function deviceTabs() {
     for (const group of document.querySelectorAll(".by-device")) {
       const panels = panelsOf(group);
@@ -53,11 +53,12 @@
       }
       group.prepend(tabs);
     }
-    showDevice(data.worst);
+    for (const group of document.querySelectorAll(".by-device")) showIn(group, group.dataset.first || data.worst);
   }
 
-  // ---- tables too long to stand in the page: only the rows in view are there
+  // ---- tables too long to stand in the page: only the rows in view are there, on paper all of them
   const ROW = 34;
+  let isPaper = false;
   function virtual(box) {
     const rows = data.rows[box.dataset.rows];
     const body = box.querySelector("tbody");
@@ -67,8 +68,8 @@
       return row;
     };
     const show = () => {
-      const first = Math.max(0, Math.floor(box.scrollTop / ROW) - 8);
-      const last = Math.min(rows.length, first + Math.ceil(box.clientHeight / ROW) + 16);
+      const first = isPaper ? 0 : Math.max(0, Math.floor(box.scrollTop / ROW) - 8);
+      const last = isPaper ? rows.length : Math.min(rows.length, first + Math.ceil(box.clientHeight / ROW) + 16);
       const shown = rows.slice(first, last).map((cells, place) => {
         const row = element("tr", {}, ...cells.map((cell) => tableCell(cell)));
         row.setAttribute("aria-rowindex", String(first + place + 2));
@@ -78,22 +79,14 @@
     };
     box.querySelector("table").setAttribute("aria-rowcount", String(rows.length + 1));
     box.addEventListener("scroll", () => requestAnimationFrame(show));
-    show();
+    shows.set(box, show);
     return show;
   }
   // The first rows stand in the page, so a table can wait until it is about to come into view.
-  const shows = [];
-  function virtualTables() {
-    const seen = new IntersectionObserver((entries) => {
-      for (const { target } of entries.filter((item) => item.isIntersecting)) {
-        seen.unobserve(target);
-        shows.push(virtual(target));
-      }
-    }, { rootMargin: "600px" });
-    for (const box of document.querySelectorAll("[data-rows]")) {
-      box.classList.add("window");
-      seen.observe(box);
-    }
+  const shows = new Map();
+  const longTables = [...document.querySelectorAll("[data-rows]")];
+  function fillTables(boxes) {
+    for (const box of boxes) (shows.get(box) ?? virtual(box))();
   }
   // [words], words being a text or one in both languages; with "number", or with what they lead to and which.
   function tableCell([text, kind, target]) {
@@ -105,7 +98,12 @@
     return element("td", { className: kind === "event" ? "number" : "name" }, button);
   }
 
-  // ---- print: still pictures stand in for canvases
+  // ---- print: still pictures stand in for canvases, and tables are whole
+  function setPaper(paper) {
+    isPaper = paper;
+    if (paper) still();
+    fillTables(paper ? longTables : shows.keys());
+  }
   function still() {
     for (const figure of document.querySelectorAll("figure.chart:not(.has-still)")) {
       const markup = figure.querySelector("noscript")?.textContent;
@@ -125,7 +123,9 @@
   const next = () => names[(names.indexOf(theme) + 1) % names.length];
   document.querySelector(".theme").addEventListener("click", () => setTheme(next()));
   document.querySelector(".print").addEventListener("click", () => print());
-  addEventListener("beforeprint", still);
+  addEventListener("beforeprint", () => setPaper(true));
+  addEventListener("afterprint", () => setPaper(false));
+  matchMedia("print").addEventListener("change", ({ matches }) => setPaper(matches));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", Charts.redraw);
 
   const dialog = document.getElementById("stack");
@@ -153,8 +153,8 @@
 
   deviceTabs();
   Charts.start();
-  virtualTables();
-  document.querySelectorAll("[data-language]").forEach((button) => button.addEventListener("click", () => shows.forEach((show) => show())));
+  for (const box of longTables) box.classList.add("window");
+  Page.whenNear(longTables, 600, (box) => fillTables([box]));
   const links = [...document.querySelectorAll("nav a")];
   const spy = new IntersectionObserver((entries) => {
     for (const entry of entries.filter((item) => item.isIntersecting)) {

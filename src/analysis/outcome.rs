@@ -259,6 +259,8 @@ pub enum Cell {
 pub struct TableFigure {
     /// What the table shows.
     pub title: Text,
+    /// The one device that it is about; none where it is about all.
+    pub device: Option<i64>,
     /// Heading of each column.
     pub headings: Vec<Text>,
     /// Cells, as many in each row as there are headings.
@@ -328,7 +330,14 @@ impl TableFigure {
     #[must_use]
     pub fn new(title: Text, headings: &[(&str, &str)], rows: Vec<Vec<Cell>>) -> Self {
         let headings = headings.iter().map(|(en, zh)| Text::new(*en, *zh)).collect();
-        Self { title, headings, rows }
+        Self { title, device: None, headings, rows }
+    }
+
+    /// The table as one about a single device.
+    #[must_use]
+    pub fn of_device(mut self, device_index: i64) -> Self {
+        self.device = Some(device_index);
+        self
     }
 }
 

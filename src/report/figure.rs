@@ -9,7 +9,7 @@ use super::option;
 use super::registry::Registry;
 use super::strings::Strings;
 use super::svg::{self, Wording};
-use crate::analysis::chart::{Chart, ChartFigure, StackWords};
+use crate::analysis::chart::{Chart, ChartFigure, Layout, StackWords};
 use crate::analysis::{Cell, Lang, Subject, TableFigure, Target, Text, share};
 
 /// Rows of a table that stand in the page before it scrolls.
@@ -67,6 +67,16 @@ pub(super) fn table(
     html.close("tbody");
     html.close("table");
     html.close("div");
+    if is_long {
+        let (most, all) = (most.to_string(), table.rows.len().to_string());
+        let words = Text::new(
+            format!(
+                "The first {most} of {all} rows: a script shows the others, and the query below finds them."
+            ),
+            format!("此处为前 {most} 行，共 {all} 行：其余由脚本显示，也可用下方的查询得到。"),
+        );
+        html.words("p", &[("class", "note noscript")], &words);
+    }
 }
 
 /// Words that the script makes lead somewhere; without it they are only words.
@@ -132,7 +142,16 @@ pub(super) fn chart<'a>(
     html.words("h3", &[], &title);
     let key = strings.chart_key(mode, figure.name);
     if let Some(how) = strings.find(&key) {
-        html.words("p", &[], &how);
+        html.open("p", &[]);
+        html.both(&how);
+        // What can be done with it is for where scripts run, not for paper.
+        if let Some(hint) = strings.find(&format!("chart.{}.do", figure.name)) {
+            html.words("span", &[("class", "hint")], &hint);
+        }
+        html.close("p");
+    }
+    if let Chart::Layout(Layout { other: Some(other), .. }) = chart {
+        html.words("p", &[], &option::others(*other));
     }
     html.close("figcaption");
     let height = (drawing.height * 10).to_string();

@@ -6,7 +6,7 @@ use super::registry::Registry;
 use super::section;
 use super::strings::Strings;
 use super::{ECHARTS, Report};
-use crate::analysis::{Finding, Subject, Text};
+use crate::analysis::{Finding, Quantity, Severity, Subject, Text};
 use crate::quantity;
 
 /// What the window is called.
@@ -108,7 +108,12 @@ pub(super) fn findings<'a>(report: &'a Report<'_>) -> Vec<(&'static str, &'a Fin
 
 /// The device with the worst finding, which the page shows first.
 pub(super) fn worst_device(report: &Report<'_>) -> Option<i64> {
-    findings(report).into_iter().find_map(|(_, finding)| match finding.subject {
+    first_device(findings(report).into_iter().map(|(_, finding)| finding))
+}
+
+/// The first device that findings speak of.
+pub(super) fn first_device<'a>(findings: impl Iterator<Item = &'a Finding>) -> Option<i64> {
+    findings.map(|finding| finding.subject).find_map(|subject| match subject {
         Subject::Device(device) | Subject::Event { device_index: device, .. } => Some(device),
         Subject::Snapshot => None,
     })
@@ -121,8 +126,15 @@ fn has_advice(report: &Report<'_>, strings: &Strings) -> bool {
 /// Advice for what was found, each once; never for what was not.
 fn advised(report: &Report<'_>, strings: &Strings) -> Vec<(Text, Vec<Subject>)> {
     let mut advice: Vec<(Text, Vec<Subject>)> = Vec::new();
-    for (_, finding) in findings(report) {
-        let Some(words) = strings.find(&format!("advice.{}", finding.rule)) else { continue };
+    let findings = findings(report);
+    // Where causes of failed requests are known there is advice for each: none that leads to them is needed.
+    let has_causes =
+        findings.iter().any(|(mode, finding)| *mode == "oom" && finding.severity == Severity::Critical);
+    for (_, finding) in findings {
+        if has_causes && finding.rule == "overview/oom" {
+            continue;
+        }
+        let Some(words) = advice_for(finding, strings) else { continue };
         match advice.iter_mut().find(|(known, _)| *known == words) {
             Some((_, subjects)) if subjects.contains(&finding.subject) => {}
             Some((_, subjects)) => subjects.push(finding.subject),
@@ -130,6 +142,16 @@ fn advised(report: &Report<'_>, strings: &Strings) -> Vec<(Text, Vec<Subject>)> 
         }
     }
     advice
+}
+
+/// The advice for a finding: for what its evidence has, else for its rule.
+fn advice_for(finding: &Finding, strings: &Strings) -> Option<Text> {
+    let expandable = finding.evidence.iter().find(|(name, _)| *name == "expandable_count");
+    let variant =
+        expandable.map(|(_, count)| if *count == Quantity::Count(0) { "fixed" } else { "expandable" });
+    variant
+        .and_then(|variant| strings.find(&format!("advice.{}.{variant}", finding.rule)))
+        .or_else(|| strings.find(&format!("advice.{}", finding.rule)))
 }
 
 fn advice(html: &mut Html<'_>, report: &Report<'_>, strings: &Strings) {

@@ -5,10 +5,13 @@ use std::collections::BTreeSet;
 use super::budget::{self, Budget};
 use super::figure;
 use super::html::Html;
+use super::page;
 use super::registry::Registry;
 use super::strings::Strings;
 use super::{Report, Section};
-use crate::analysis::{DeviceOverview, Figure, Finding, Severity, Subject, Target, Text};
+use crate::analysis::{
+    DeviceOverview, Figure, Finding, Quantity, Severity, Subject, TableFigure, Target, Text,
+};
 
 /// Gaps that concern every section; others concern the parts of some.
 const EVERYWHERE: [&str; 1] = ["history"];
@@ -63,7 +66,7 @@ pub(super) fn write<'a>(
     html.close("section");
 }
 
-/// Charts, then tables and sentences; charts of one device stand together, so that the page can show one at a time.
+/// Charts, then tables and sentences; what is about one device stands together, so that the page can show one at a time.
 fn figures<'a>(
     html: &mut Html<'_>,
     section: &'a Section,
@@ -77,43 +80,64 @@ fn figures<'a>(
             _ => None,
         })
     };
+    let tables = || {
+        section.figures.iter().filter_map(|shown| match shown {
+            Figure::Table(table) => Some(table),
+            _ => None,
+        })
+    };
     let budget = Budget::of(report.sections);
     for chart in charts().filter(|chart| chart.device.is_none()) {
         figure::chart(html, section.mode, chart, budget, report, strings, registry);
     }
-    let mut devices: BTreeSet<i64> = charts().filter_map(|chart| chart.device).collect();
+    let mut devices: BTreeSet<i64> =
+        charts().filter_map(|chart| chart.device).chain(tables().filter_map(|table| table.device)).collect();
     if devices.len() > budget::DEVICES {
         let charted = charted(report.devices);
         devices.retain(|device| charted.contains(device));
     }
-    if !devices.is_empty() && report.devices.len() > budget::DEVICES {
+    if charts().any(|chart| chart.device.is_some()) && report.devices.len() > budget::DEVICES {
         html.words("p", &[("class", "note")], &strings.get("page.shown"));
     }
+    let mut written = 0;
+    let mut write = |html: &mut Html<'_>, registry: &mut Registry<'a>, table: &TableFigure| {
+        written += 1;
+        let is_shown = written <= budget::TABLES;
+        if is_shown {
+            let id = format!("{}-table-{written}", section.mode);
+            figure::table(html, table, &id, budget.rows, registry);
+        } else if written == budget::TABLES + 1 {
+            html.words("p", &[("class", "note")], &strings.get("page.cut"));
+        }
+        is_shown
+    };
     if !devices.is_empty() {
-        html.open("div", &[("class", "by-device")]);
-        for device in devices {
+        // A section opens with the device that it finds most wrong.
+        let bad = section.findings.iter().filter(|finding| finding.severity >= Severity::Warning);
+        let first = page::first_device(bad).map_or_else(String::new, |device| device.to_string());
+        html.open("div", &[("class", "by-device"), ("data-first", &first)]);
+        for device in &devices {
             html.open("div", &[("class", "panel"), ("data-device", &device.to_string())]);
-            for chart in charts().filter(|chart| chart.device == Some(device)) {
+            for chart in charts().filter(|chart| chart.device == Some(*device)) {
                 figure::chart(html, section.mode, chart, budget, report, strings, registry);
+            }
+            for table in tables().filter(|table| table.device == Some(*device)) {
+                write(html, registry, table);
             }
             html.close("div");
         }
         html.close("div");
     }
-    let mut tables = 0;
     for shown in &section.figures {
-        if tables == budget::TABLES {
-            html.words("p", &[("class", "note")], &strings.get("page.cut"));
-            break;
-        }
         match shown {
             Figure::Chart(_) => {}
             Figure::Heading(words) => html.words("h3", &[], words),
             Figure::Note(words) => html.words("p", &[("class", "note")], words),
+            Figure::Table(table) if table.device.is_some_and(|device| devices.contains(&device)) => {}
             Figure::Table(table) => {
-                tables += 1;
-                let id = format!("{}-table-{tables}", section.mode);
-                figure::table(html, table, &id, budget.rows, registry);
+                if !write(html, registry, table) {
+                    break;
+                }
             }
         }
     }
@@ -193,7 +217,16 @@ pub(super) fn findings(html: &mut Html<'_>, findings: &[Finding], strings: &Stri
             html.open("dl", &[]);
             for (name, value) in &finding.evidence {
                 html.element("dt", &[], name);
-                html.element("dd", &[], &value.text());
+                match (*name, value, finding.subject) {
+                    ("trace_index", Quantity::Count(trace_index), Subject::Device(device_index)) => {
+                        let target = Target::Event { device_index, trace_index: *trace_index };
+                        evidence_link(html, value, target);
+                    }
+                    ("stack_id", Quantity::Count(stack_id), _) => {
+                        evidence_link(html, value, Target::Stack(*stack_id));
+                    }
+                    _ => html.element("dd", &[], &value.text()),
+                }
             }
             html.element("dt", &[], "rule");
             html.element("dd", &[], finding.rule);
@@ -204,6 +237,13 @@ pub(super) fn findings(html: &mut Html<'_>, findings: &[Finding], strings: &Stri
         html.close("li");
     }
     html.close("ul");
+}
+
+/// A number of the evidence that leads to what it speaks of.
+fn evidence_link(html: &mut Html<'_>, value: &Quantity, target: Target) {
+    html.open("dd", &[]);
+    figure::link(html, &Text::same(value.text()), target);
+    html.close("dd");
 }
 
 /// What stands between a subject and what is said about it: both may begin or end with a number.

@@ -108,12 +108,10 @@ impl Shared {
     }
 }
 
-/// Whether the page makes this label of the frame: function, and the last part of its file with the line.
+/// Whether the page can make this label of the frame: it is [`Frame::short`] with the whole name, a file and a line.
 fn says(frame: &Frame, label: &str) -> bool {
-    let file = frame.filename.rsplit('/').next().unwrap_or_default();
-    frame.line > 0
-        && frame.name.chars().count() <= LONGEST_NAME
-        && label == format!("{} ({file}:{})", frame.name, frame.line)
+    let is_whole = label.strip_prefix(&frame.name).is_some_and(|place| place.starts_with(" ("));
+    frame.line > 0 && is_whole && frame.short() == label
 }
 
 fn cut(name: &str) -> String {

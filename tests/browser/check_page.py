@@ -10,6 +10,17 @@ from checks import INSTANCE, PIXELS, Checks, scroll_to
 from webdriver import Browser
 
 
+def sections_open_with_the_worst(browser: Browser, check: Checks):
+    """Of several devices a section shows first the one that it finds most wrong, and only that."""
+    wrong = browser.run("""
+        return [...document.querySelectorAll('.by-device')].map((group) => [group.dataset.first || Page.data.worst, [...group.children]
+            .filter((panel) => panel.matches('.panel') && !panel.hidden).map((panel) => panel.dataset.device),
+            group.querySelector(':scope > .panel').dataset.device])
+            .filter(([first, shown, any]) => shown.length !== 1 || (shown[0] !== first && shown[0] !== any));
+    """)
+    check(not wrong, "sections open with the device they find most wrong", wrong)
+
+
 def language_switches(browser: Browser, check: Checks, charts: list):
     for tag, word, other in (("zh", "健康状态", "Health"), ("en", "Health", "健康状态")):
         browser.run("document.querySelector(`[data-language=${arguments[0]}]`).click()", tag)
@@ -75,6 +86,37 @@ def tables_fit(browser: Browser, check: Checks):
         });
     """)
     check(not alike, "bars of stacks are told apart by their names", alike)
+    # The page makes the names of stacks itself, from the frames that it carries: as the tables have them. A comparison
+    # names what stacks have in common, whatever their lines.
+    other = browser.run("""
+        return [...document.querySelectorAll('section:not(#compare) td [data-stack]')].map((link) => [link.querySelector('[lang=en]')?.textContent ?? link.textContent, Page.stackLabel(Number(link.dataset.stack))])
+            .filter(([said, made]) => !/^\\d+$/.test(said) && !said.startsWith(made) && !made.startsWith('call stack'));
+    """)
+    check(not other, "charts and tables call a stack the same", other[:3])
+
+
+def fits_a_phone(browser: Browser, check: Checks, charts: list):
+    """What a narrow screen shortens still says what it is."""
+    wide = browser.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    check(wide <= 0, "a phone need not scroll sideways", f"{wide} px too wide")
+    for chart, kind in charts:
+        check(scroll_to(browser, chart), f"{chart} is drawn on a phone")
+        if kind == "stacks":
+            names = browser.run(f"""
+                const [{{ data, axisLabel }}] = {INSTANCE}.getOption().yAxis;
+                return data.map((name) => [name, axisLabel.formatter(name)]);
+            """, chart)
+            alike = len({name for name, _ in names}) - len({short for _, short in names})
+            check(not alike, f"{chart}: shortened names are told apart", names)
+        if kind == "oom":
+            axis = browser.run(f"const [{{ min, max, interval }}] = {INSTANCE}.getOption().xAxis; return [min % interval, max % interval]", chart)
+            check(axis == [0, 0], f"{chart}: its axis has a zero", axis)
+    cut = browser.run("""
+        const right = (box) => box.getBoundingClientRect().right;
+        return [...document.querySelectorAll('.scroll')].filter((box) => box.offsetParent && right(box.querySelector('caption')) > right(box))
+            .map((box) => box.querySelector('caption').innerText);
+    """)
+    check(not cut, "what a table shows is in sight on a phone", cut)
 
 
 def long_tables_scroll(browser: Browser, check: Checks):
@@ -166,7 +208,7 @@ def prints(browser: Browser, check: Checks, charts: list):
         browser.print(pdf.name)
         content = pdf.read()
     check(content.startswith(b"%PDF"), "the page prints")
-    browser.run("window.dispatchEvent(new Event('beforeprint'))")
+    tables_print_whole(browser, check)
     browser.devtools("Emulation.setEmulatedMedia", media="print")
     stills = browser.run("""
         return [...document.querySelectorAll('.still svg')].filter((svg) => svg.getBoundingClientRect().width > 300
@@ -180,12 +222,36 @@ def prints(browser: Browser, check: Checks, charts: list):
     check(not broken, "no number breaks on paper", broken)
     canvases = browser.run("return [...document.querySelectorAll('.canvas')].filter((box) => box.offsetHeight > 0).length")
     check(canvases == 0, "no canvas is printed", canvases)
+    hints = browser.run("return [...document.querySelectorAll('.hint')].filter((hint) => hint.offsetHeight > 0).length")
+    check(hints == 0, "no hint for the pointer is printed", hints)
     browser.devtools("Emulation.setEmulatedMedia", media="")
     if charts:
         # Lines and areas of the still pictures are paths in the file, not pixels.
         streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", content, re.S)
         paths = sum(inflated(stream).count(b" re\n") + inflated(stream).count(b" l\n") for stream in streams)
         check(paths > 20 * len(charts), "the printed charts are drawings", f"{paths} paths")
+
+
+def tables_print_whole(browser: Browser, check: Checks):
+    """A table of which the screen has the rows in view has all of them on paper, whoever asks for paper, and then few again."""
+    state = """
+        return [...document.querySelectorAll('[data-rows]')].map((box) => [
+            Page.data.rows[box.dataset.rows].length, box.querySelectorAll('tbody tr[aria-rowindex]').length,
+            box.scrollHeight > box.clientHeight + 1,
+        ])
+    """
+    event = "window.dispatchEvent(new Event(arguments[0]))"
+    browser.run(event, "beforeprint")
+    cut = [table for table in browser.run(state) if table[0] != table[1]]
+    check(not cut, "long tables are whole before the page prints", cut)
+    browser.run(event, "afterprint")
+    whole = [table for table in browser.run(state) if table[0] > 60 and table[0] == table[1]]
+    check(not whole, "long tables are short again after the page was printed", whole)
+    browser.devtools("Emulation.setEmulatedMedia", media="print")
+    browser.wait("return matchMedia('print').matches", 3)
+    cut = [table for table in browser.run(state) if table[0] != table[1] or table[2]]
+    check(not cut, "long tables are whole on paper", cut)
+    browser.devtools("Emulation.setEmulatedMedia", media="")
 
 
 def inflated(stream: bytes) -> bytes:

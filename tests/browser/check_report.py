@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import check_charts as in_charts  # noqa: E402
 import check_page as on_page  # noqa: E402
-from checks import Checks, scroll_to  # noqa: E402
+from checks import Checks  # noqa: E402
 from webdriver import Browser, missing  # noqa: E402
 
 
@@ -27,6 +27,7 @@ def check_report(path: str, axe: str | None) -> Checks:
         browser.open(address)
         on_page.keyboard_reaches(browser, check)
         browser.open(address)
+        on_page.sections_open_with_the_worst(browser, check)
         charts = in_charts.charts_draw(browser, check)
         on_page.language_switches(browser, check, charts)
         first = {kind: chart for chart, kind in reversed(charts)}
@@ -56,10 +57,7 @@ def check_report(path: str, axe: str | None) -> Checks:
     with Browser(390, 844, scale=2) as browser:
         browser.requests()
         browser.open(address)
-        wide = browser.run("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
-        check(wide <= 0, "a phone need not scroll sideways", f"{wide} px too wide")
-        for chart, _ in charts:
-            check(scroll_to(browser, chart), f"{chart} is drawn on a phone")
+        on_page.fits_a_phone(browser, check, charts)
         high = browser.run("""
             document.querySelector('[data-stack]')?.click();
             return document.querySelector('#stack[open] header button')?.offsetHeight ?? 0;

@@ -42,9 +42,12 @@ impl Frame {
         if self.line > 0 { format!("{name} ({file}:{})", self.line) } else { format!("{name} ({file})") }
     }
 
-    /// File and line as one text.
+    /// File and line as one text; `-` where the file is not known.
     #[must_use]
     pub fn place(&self) -> String {
+        if self.filename.is_empty() || self.filename == "??" {
+            return "-".to_owned();
+        }
         if self.line > 0 { format!("{}:{}", self.filename, self.line) } else { self.filename.clone() }
     }
 

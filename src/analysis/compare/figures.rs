@@ -22,8 +22,8 @@ pub(super) fn all(outcome: &CompareOutcome) -> Vec<Figure> {
     };
     let (a, b) = (name(outcome.a.as_ref()), name(outcome.b.as_ref()));
     let mut figures = vec![Figure::Note(Text::new(
-        format!("a is {a}, b is {b}; changes are a - b"),
-        format!("a 为 {a}，b 为 {b}；变化为 a - b"),
+        format!("A is {a}, B is {b}; changes are A - B"),
+        format!("A 为 {a}，B 为 {b}；变化为 A - B"),
     ))];
     figures.push(Figure::Table(counters(outcome)));
     figures.extend(
@@ -58,11 +58,11 @@ fn counters(outcome: &CompareOutcome) -> TableFigure {
         &[
             ("device", "设备"),
             ("counter", "指标"),
-            ("a", "a"),
-            ("b", "b"),
+            ("A", "A"),
+            ("B", "B"),
             ("change", "变化"),
-            ("peak a", "a 峰值"),
-            ("peak b", "b 峰值"),
+            ("peak A", "A 峰值"),
+            ("peak B", "B 峰值"),
             ("change", "变化"),
         ],
         rows.collect(),
@@ -96,17 +96,17 @@ fn stacks(outcome: &CompareOutcome) -> Option<TableFigure> {
             Text::new("Call stacks that changed most", "变化最大的调用栈"),
             &[
                 ("device", "设备"),
-                ("stack in a", "a 的调用栈"),
-                ("stack in b", "b 的调用栈"),
+                ("stack in A", "A 的调用栈"),
+                ("stack in B", "B 的调用栈"),
                 ("place", "位置"),
-                ("a", "a"),
-                ("b", "b"),
+                ("A", "A"),
+                ("B", "B"),
                 ("change", "变化"),
-                ("peak a", "a 峰值"),
-                ("peak b", "b 峰值"),
+                ("peak A", "A 峰值"),
+                ("peak B", "B 峰值"),
                 ("change", "变化"),
-                ("blocks in a", "a 块数"),
-                ("blocks in b", "b 块数"),
+                ("blocks in A", "A 块数"),
+                ("blocks in B", "B 块数"),
             ],
             rows,
         )
@@ -147,8 +147,8 @@ fn segments(outcome: &CompareOutcome) -> Option<TableFigure> {
                 ("device", "设备"),
                 ("change", "变化"),
                 ("kind", "类型"),
-                ("a", "a"),
-                ("b", "b"),
+                ("A", "A"),
+                ("B", "B"),
                 ("difference", "差值"),
             ],
             rows,
@@ -180,7 +180,7 @@ fn settings(outcome: &CompareOutcome) -> Option<TableFigure> {
     (!rows.is_empty()).then(|| {
         TableFigure::new(
             Text::new("Settings that differ", "不同的设置"),
-            &[("setting", "设置"), ("a", "a"), ("b", "b")],
+            &[("setting", "设置"), ("A", "A"), ("B", "B")],
             rows,
         )
     })

@@ -69,6 +69,7 @@ fn holes(outcome: &FragmentOutcome, device: &DeviceFragmentation) -> Option<Find
             ("hole_ratio", Quantity::Ratio(ratio)),
             ("largest_hole", bytes(device.largest_hole)),
             ("fragmentation_ratio", Quantity::Ratio(device.fragmentation_ratio)),
+            ("expandable_count", Quantity::Count(device.expandable_count)),
         ],
     ))
 }

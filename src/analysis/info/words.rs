@@ -99,9 +99,13 @@ impl Field {
             _ if present == 0 => Some(Text::new(self.en, self.zh)),
             missing => {
                 let (missing, rows) = (quantity::count(missing), quantity::count(rows));
+                // What it costs holds for those rows only.
                 Some(Text::new(
-                    format!("{missing} of {rows} rows have {}", self.en),
-                    format!("{rows} 行中有 {missing} 行{}", self.zh),
+                    format!(
+                        "{missing} of {rows} rows have {}",
+                        self.en.replacen(": ", ": for these rows, ", 1)
+                    ),
+                    format!("{rows} 行中有 {missing} 行{}", self.zh.replacen('：', "：对这些行，", 1)),
                 ))
             }
         }

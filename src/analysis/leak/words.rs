@@ -32,10 +32,10 @@ pub(super) fn figures(devices: &[DeviceLeak]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for device in devices {
         if !device.suspects.is_empty() {
-            figures.push(Figure::Table(suspects(device)));
+            figures.push(Figure::Table(suspects(device).of_device(device.device_index)));
         }
         if !device.long_lived.is_empty() && device.event_count() > 0 {
-            figures.push(Figure::Table(long_lived(device)));
+            figures.push(Figure::Table(long_lived(device).of_device(device.device_index)));
         }
     }
     figures
@@ -134,7 +134,10 @@ impl DeviceLeak {
                 ("live_bytes", Quantity::Bytes(Some(growth.live_size))),
                 ("live_count", Quantity::Count(growth.live_count)),
                 ("score", Quantity::Ratio(Some(suspect.what.score))),
-            ],
+            ]
+            .into_iter()
+            .chain(growth.stack_id.map(|stack_id| ("stack_id", Quantity::Count(stack_id))))
+            .collect(),
         )
     }
 
@@ -222,8 +225,9 @@ impl DeviceLeak {
         let message = if self.step_count() > 0 {
             Text::new(
                 format!(
-                    "only {steps} whole steps are in the recorded window, more than {needed} are needed: growth that goes \
-                     on and a warm-up look alike"
+                    "only {} in the recorded window, more than {needed} are needed: growth that goes on and a warm-up look \
+                     alike",
+                    quantity::counted(self.step_count(), "whole step is", "whole steps are"),
                 ),
                 format!(
                     "记录窗口内只有 {steps} 个完整步骤，需要超过 {needed} 个：持续增长与预热阶段难以区分"

@@ -1,10 +1,9 @@
 //! Failures as tables: their state, what to do, who grew, and what happened before.
 
-use serde_json::Value;
-
 use super::findings::words;
 use super::{Failure, LastEvent, OomGrowth, OomOutcome};
-use crate::analysis::frames::{frames, place};
+use crate::analysis::chart;
+use crate::analysis::frames::place;
 use crate::analysis::language::{Lang, Text};
 use crate::analysis::outcome::{Cell, Figure, TableFigure};
 use crate::analysis::outside;
@@ -139,15 +138,9 @@ fn lately(recent: Option<i64>) -> Text {
 
 /// Every frame of the request's call stack, innermost first.
 fn stack(failure: &Failure, title: Text) -> TableFigure {
-    let rows = frames(failure.event.frames_json.as_deref()).into_iter().map(|frame| {
-        let text = |key: &str| frame.get(key).and_then(Value::as_str).unwrap_or("?").to_owned();
-        let line = frame.get("line").and_then(Value::as_u64).filter(|line| *line > 0 && *line < u64::MAX);
-        let file = match line {
-            Some(line) => format!("{}:{line}", text("filename")),
-            None => text("filename"),
-        };
-        vec![Cell::name(text("name")), Cell::name(file)]
-    });
+    let frames = chart::frames(failure.event.frames_json.as_deref().unwrap_or_default());
+    let rows =
+        frames.into_iter().map(|frame| vec![Cell::name(frame.name.clone()), Cell::name(frame.place())]);
     TableFigure::new(title, &[("function", "函数"), ("file", "文件")], rows.collect())
 }
 

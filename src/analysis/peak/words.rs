@@ -38,7 +38,7 @@ pub(super) fn figures(devices: &[DevicePeak], host: &[DevicePeak]) -> Vec<Figure
     }
     for device in devices {
         if device.has_history && !device.contributors.is_empty() {
-            figures.push(Figure::Table(contributors(device)));
+            figures.push(Figure::Table(contributors(device).of_device(device.device_index)));
         }
     }
     figures

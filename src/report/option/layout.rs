@@ -5,11 +5,58 @@ use serde_json::{Value, json};
 use super::packed::packed;
 use super::{Drawing, base, call, color, name_axis, with, words, zoom};
 use crate::analysis::Text;
-use crate::analysis::chart::{BlockState, Layout, Span};
+use crate::analysis::chart::{BlockState, Layout, OtherSegments, SegmentRow, Span};
 use crate::quantity;
 
-fn state(span: &Span) -> usize {
-    BlockState::ALL.iter().position(|state| *state == span.state).unwrap_or(0)
+/// What a stretch of a segment is, as the legend tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::report) enum Kind {
+    State(BlockState),
+    /// Free where little else is in use.
+    Unused,
+}
+
+impl Kind {
+    fn of(segment: &SegmentRow, span: &Span) -> Self {
+        if span.state == BlockState::Inactive && segment.is_low_use {
+            Self::Unused
+        } else {
+            Self::State(span.state)
+        }
+    }
+
+    pub(in crate::report) fn words(self) -> Text {
+        match self {
+            Self::State(state) => state.words(),
+            Self::Unused => Text::new("free, little of the segment in use", "空闲（所在 segment 使用率低）"),
+        }
+    }
+
+    pub(in crate::report) fn tone(self) -> &'static str {
+        match self {
+            Self::State(BlockState::Allocated) => "allocated",
+            Self::State(BlockState::PendingFree) => "pending",
+            Self::State(BlockState::Inactive) => "free",
+            Self::Unused => "low",
+        }
+    }
+}
+
+/// What is said of the segments that have no row.
+pub(in crate::report) fn others(other: OtherSegments) -> Text {
+    let count = quantity::count(other.count);
+    let (size, allocated) = (quantity::bytes(other.total_size), quantity::bytes(other.allocated_size));
+    let segments = quantity::counted(other.count, "segment is", "segments are");
+    Text::new(
+        format!("{segments} not drawn: {size}, of which {allocated} is allocated."),
+        format!("另有 {count} 个 segment 未画出：共 {size}，其中已分配 {allocated}。"),
+    )
+}
+
+/// What a layout's legend has: all states, and what stands out if it is there.
+pub(in crate::report) fn kinds(layout: &Layout) -> Vec<Kind> {
+    let has_low = layout.segments.iter().any(|segment| segment.is_low_use);
+    BlockState::ALL.into_iter().map(Kind::State).chain(has_low.then_some(Kind::Unused)).collect()
 }
 
 pub(super) fn draw(layout: &Layout) -> Drawing {
@@ -18,14 +65,17 @@ pub(super) fn draw(layout: &Layout) -> Drawing {
         .iter()
         .map(|segment| json!(format!("#{} · {}", segment.segment_id, quantity::bytes(segment.total_size))))
         .collect();
-    // One series for each state, so that the legend can hide it. What the page makes its rows of: row, offset, bytes,
+    let kinds = kinds(layout);
+    // One series for each kind, so that the legend can hide it. What the page makes its rows of: row, offset, bytes,
     // blocks, stack.
-    let spans: Vec<Value> = (0..BlockState::ALL.len())
-        .map(|place| {
+    let spans: Vec<Value> = kinds
+        .iter()
+        .map(|kind| {
             let spans: Vec<(i64, &Span)> = (0..)
                 .zip(segments)
-                .flat_map(|(row, segment)| segment.spans.iter().map(move |span| (row, span)))
-                .filter(|(_, span)| state(span) == place)
+                .flat_map(|(row, segment)| segment.spans.iter().map(move |span| (row, segment, span)))
+                .filter(|(_, segment, span)| Kind::of(segment, span) == *kind)
+                .map(|(row, _, span)| (row, span))
                 .collect();
             let column =
                 |pick: fn(&(i64, &Span)) -> Option<i64>| packed(&spans.iter().map(pick).collect::<Vec<_>>());
@@ -38,18 +88,16 @@ pub(super) fn draw(layout: &Layout) -> Drawing {
             ])
         })
         .collect();
-    let series: Vec<Value> = BlockState::ALL
+    let series: Vec<Value> = kinds
         .iter()
-        .enumerate()
-        .map(|(place, block_state)| {
-            let tone = ["allocated", "pending", "free"].get(place).copied().unwrap_or("free");
+        .map(|kind| {
             json!({
-                "name": words(&block_state.words()),
+                "name": words(&kind.words()),
                 "type": "custom",
                 "renderItem": call("drawSpan"),
                 "clip": true,
                 "encode": {"x": [1], "y": 0},
-                "itemStyle": {"color": color(tone)},
+                "itemStyle": {"color": color(kind.tone())},
             })
         })
         .collect();
@@ -67,7 +115,7 @@ pub(super) fn draw(layout: &Layout) -> Drawing {
             })
         })
         .collect();
-    let legend: Vec<Text> = BlockState::ALL.iter().map(|state| state.words()).collect();
+    let legend: Vec<Text> = kinds.iter().map(|kind| kind.words()).collect();
     let mut names_axis = name_axis(&names, 128);
     if let Some(label) = names_axis.get_mut("axisLabel").and_then(Value::as_object_mut) {
         label.insert("color".to_owned(), call("segmentColor"));

@@ -22,6 +22,7 @@ use crate::analysis::{Lang, Text};
 use super::axis::{ByteAxis, margin};
 
 pub(super) use flame::rectangles;
+pub(super) use layout::{kinds, others};
 pub(super) use stacks::{label as stack_label, other_label};
 
 /// A chart as the page gets it.

@@ -93,7 +93,8 @@ pub(in crate::report) fn other_label(count: Option<i64>) -> Text {
     )
 }
 
-/// The axis with what a narrow screen says otherwise said as well, so that a screen that is turned gets it back.
+/// The axis with its names shortened, and with what a narrow screen says otherwise said as well, so that a screen that is
+/// turned gets it back.
 fn with_label(mut axis: Value) -> Value {
     if let Some(label) = axis.get_mut("axisLabel").and_then(Value::as_object_mut) {
         for (key, value) in [
@@ -102,6 +103,7 @@ fn with_label(mut axis: Value) -> Value {
             ("align", json!("right")),
             ("verticalAlign", json!("middle")),
             ("padding", json!(0)),
+            ("formatter", call("stackName")),
         ] {
             label.insert(key.to_owned(), value);
         }

@@ -1,6 +1,6 @@
 //! Devices side by side, bytes by call stack, and the events before a moment.
 
-use super::paper::{Anchor, WIDTH, Wording, fitted, sheet};
+use super::paper::{Anchor, WIDTH, Wording, fitted, sheet, shortened, width};
 use super::plot::{Plot, scale};
 use crate::analysis::chart::{Counter, DeviceBar, EventKind, Sequence, Stacks};
 use crate::analysis::{Lang, Text};
@@ -15,6 +15,7 @@ const TOP: i32 = 30;
 
 pub(super) fn devices(bars: &[DeviceBar], wording: Wording, redaction: &Redaction) -> String {
     const HEIGHT: i32 = 280;
+    const WIDEST: i32 = 48;
     let most = bars.iter().flat_map(|bar| bar.bytes).max().unwrap_or(0);
     let count = i64::try_from(bars.len()).unwrap_or(1).max(1);
     // Four places for each device: three bars and a gap.
@@ -22,10 +23,11 @@ pub(super) fn devices(bars: &[DeviceBar], wording: Wording, redaction: &Redactio
     sheet(HEIGHT, wording, redaction, |paper| {
         plot.bytes(paper);
         for (device, bar) in (0_i64..).zip(bars) {
-            for ((place, bytes), counter) in (0_i64..).zip(bar.bytes).zip(Counter::ALL) {
-                let left = plot.x(4 * device + place);
-                let right = plot.x(4 * device + place + 1).min(left + 40) - 2;
-                paper.rectangle((left + 6, plot.y(bytes)), (right + 6, plot.bottom()), counter.name());
+            let width = (plot.x(4 * device + 1) - plot.x(4 * device)).min(WIDEST);
+            let mut left = plot.x(4 * device) + 6;
+            for (bytes, counter) in bar.bytes.into_iter().zip(Counter::ALL) {
+                paper.rectangle((left, plot.y(bytes)), (left + width - 2, plot.bottom()), counter.name());
+                left += width;
             }
             let ratio = quantity::ratio(bar.fragmentation_ratio);
             let index = bar.device_index;
@@ -41,7 +43,10 @@ pub(super) fn devices(bars: &[DeviceBar], wording: Wording, redaction: &Redactio
 }
 
 pub(super) fn stacks(stacks: &Stacks, wording: Wording, redaction: &Redaction) -> String {
-    const LEFT: i32 = 440;
+    /// The widest name that stands beside its bar. Where one is wider, each stands above its own.
+    const BESIDE: i32 = 440;
+    const LINE: i32 = 16;
+    const MARGIN: i32 = 8;
     const RIGHT: i32 = WIDTH - 150;
     let mut rows: Vec<(Text, i64, &str)> = stacks
         .bars
@@ -55,22 +60,28 @@ pub(super) fn stacks(stacks: &Stacks, wording: Wording, redaction: &Redaction) -
     if let Some((count, bytes)) = stacks.other {
         rows.push((other_label(count), bytes, "free"));
     }
-    let height = 12 + ROW * i32::try_from(rows.len()).unwrap_or(1);
+    let widest = rows.iter().flat_map(|(words, ..)| [Lang::En, Lang::Zh].map(|lang| width(words.get(lang))));
+    let widest = widest.max().unwrap_or(0);
+    let (left, line) = if widest <= BESIDE { (MARGIN + widest + 10, 0) } else { (MARGIN, LINE) };
+    let height = 12 + (ROW + line) * i32::try_from(rows.len()).unwrap_or(1);
     sheet(height, wording, redaction, |paper| {
         let mut y = 6;
         for (words, bytes, tone) in &rows {
-            let short = |lang| fitted(words.get(lang), LEFT - 16);
-            paper.words(
-                &Text::new(short(Lang::En), short(Lang::Zh)),
-                (LEFT - 10, y + ROW / 2),
-                Anchor::End,
-                "text",
-            );
-            let right = scale((*bytes).min(most), most, LEFT, RIGHT).max(LEFT + 1);
-            paper.rectangle((LEFT, y + 4), (right, y + ROW - 4), tone);
+            let (top, bottom) =
+                if line == 0 { (y + 4, y + ROW - 4) } else { (y + line + 2, y + line + ROW - 8) };
+            let middle = (top + bottom) / 2;
+            if line == 0 {
+                paper.words(words, (left - 10, middle), Anchor::End, "text");
+            } else {
+                let short = |lang| shortened(words.get(lang), WIDTH - 2 * MARGIN);
+                let words = Text::new(short(Lang::En), short(Lang::Zh));
+                paper.words(&words, (left, top - 8), Anchor::Start, "text");
+            }
+            let right = scale((*bytes).min(most), most, left, RIGHT).max(left + 1);
+            paper.rectangle((left, top), (right, bottom), tone);
             let label = format!("{} · {}", quantity::bytes(*bytes), quantity::percent(*bytes, stacks.total));
-            paper.text(&label, (right + 6, y + ROW / 2), Anchor::Start, "muted");
-            y += ROW;
+            paper.text(&label, (right + 6, middle), Anchor::Start, "muted");
+            y += line + ROW;
         }
     })
 }
@@ -94,9 +105,21 @@ pub(super) fn sequence(sequence: &Sequence, wording: Wording, redaction: &Redact
                 EventKind::Other => ("free", RIGHT),
             };
             let at = scale(event.size, most, zero, end);
-            paper.rectangle((at.min(zero), y + 2), (at.max(zero + 1), y + LINE - 3), tone);
+            let (from, to) = ((at.min(zero), y + 2), (at.max(zero + 1), y + LINE - 3));
             if event.kind == EventKind::Trigger {
+                // What was asked for and not had is an outline.
+                paper.rectangle(from, to, "critical_wash");
+                for (start, end) in [
+                    (from, (to.0, from.1)),
+                    ((from.0, to.1), to),
+                    (from, (from.0, to.1)),
+                    ((to.0, from.1), to),
+                ] {
+                    paper.dashes(start, end, tone);
+                }
                 paper.text(&quantity::bytes(event.size), (at + 6, y + LINE / 2), Anchor::Start, "text");
+            } else {
+                paper.rectangle(from, to, tone);
             }
         }
         for (y, event) in rows() {

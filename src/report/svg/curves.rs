@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::paper::{Anchor, Wording, fitted, sheet};
+use super::paper::{Anchor, WIDTH, Wording, fitted, sheet};
 use super::plot::{Plot, TOP, scale};
 use crate::analysis::chart::{Counter, Course, Expansion, Growth, Mark, Overlay, Timeline};
 use crate::analysis::{Lang, Text};
@@ -64,7 +64,8 @@ pub(super) fn timeline(timeline: &Timeline, wording: Wording, redaction: &Redact
                 if crosses {
                     paper.dashes((x, TOP), (x, plot.bottom()), tone);
                 } else {
-                    paper.line(vec![(x, plot.bottom() - 6), (x, plot.bottom())], tone, 2);
+                    // Below the curves, which may be as low as a mark is high.
+                    paper.line(vec![(x, plot.bottom()), (x, plot.bottom() + 6)], tone, 2);
                 }
             }
             legend.push((mark.words(), tone));
@@ -74,16 +75,13 @@ pub(super) fn timeline(timeline: &Timeline, wording: Wording, redaction: &Redact
             paper.circle(at, 4, peak.counter.name(), true);
         }
         if let Some(peak) = timeline.peaks.iter().find(|peak| peak.counter == Counter::Allocated) {
-            // Above all curves, so that no line runs through it.
+            // Above all curves and beside the mark of what happened there, so that no line runs through it.
             let top = timeline.peaks.iter().map(|peak| plot.y(peak.bytes)).min().unwrap_or(0);
-            let at = (plot.x(peak.trace_index).clamp(170, 800), top - 10);
+            let x = plot.x(peak.trace_index);
+            let (x, anchor) = if x < WIDTH / 2 { (x + 8, Anchor::Start) } else { (x - 8, Anchor::End) };
             let bytes = quantity::bytes(peak.bytes);
-            paper.words(
-                &Text::new(format!("peak {bytes}"), format!("峰值 {bytes}")),
-                at,
-                Anchor::Middle,
-                "text",
-            );
+            let words = Text::new(format!("peak {bytes}"), format!("峰值 {bytes}"));
+            paper.words(&words, (x, top - 10), anchor, "text");
         }
         plot.along(paper, quantity::count);
         plot.named(paper, &Text::new("event", "事件"));
@@ -182,7 +180,7 @@ pub(super) fn overlay(overlay: &Overlay, wording: Wording, redaction: &Redaction
             paper.line(pieces.iter().take(4).copied().collect(), "muted", 2);
         }
         paper.line(curve(|course| course.b), "allocated", 2);
-        plot.along(paper, |point| quantity::percent(point, last));
+        plot.along(paper, |point| format!("{} %", 100 * point / last.max(1)));
         paper.legend(
             &[
                 (Text::same(format!("A · {}", fitted(a_name, 220))), "muted"),

@@ -5,6 +5,7 @@ use super::plot::scale;
 use crate::analysis::chart::{BlockState, Layout};
 use crate::output::Redaction;
 use crate::quantity;
+use crate::report::option::{kinds, others};
 
 const LEFT: i32 = 190;
 const RIGHT: i32 = WIDTH - 90;
@@ -12,7 +13,10 @@ const TOP: i32 = 30;
 const ROW: i32 = 20;
 
 pub(super) fn draw(layout: &Layout, wording: Wording, redaction: &Redaction) -> String {
-    let height = TOP + 8 + ROW * i32::try_from(layout.segments.len()).unwrap_or(1);
+    // In the page they are told of above the picture.
+    let others = layout.other.filter(|_| matches!(wording, Wording::One(_))).map(others);
+    let rows = layout.segments.len() + usize::from(others.is_some());
+    let height = TOP + 8 + ROW * i32::try_from(rows).unwrap_or(1);
     sheet(height, wording, redaction, |paper| {
         let mut y = TOP;
         for segment in &layout.segments {
@@ -44,8 +48,11 @@ pub(super) fn draw(layout: &Layout, wording: Wording, redaction: &Redaction) -> 
             paper.text(&used, (RIGHT + 8, y + ROW / 2), Anchor::Start, tone);
             y += ROW;
         }
-        let tones = ["allocated", "pending", "free"];
-        let legend: Vec<_> = BlockState::ALL.iter().map(|state| state.words()).zip(tones).collect();
+        if let Some(words) = others {
+            paper.words(&words, (LEFT, y + ROW / 2), Anchor::Start, "muted");
+        }
+        let kinds = kinds(layout);
+        let legend: Vec<_> = kinds.iter().map(|kind| (kind.words(), kind.tone())).collect();
         paper.legend(&legend, LEFT);
     })
 }

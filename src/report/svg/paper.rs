@@ -169,6 +169,25 @@ pub(super) fn fitted(text: &str, room: i32) -> String {
     kept
 }
 
+/// The text, shortened in its middle to fit into a width: of names both the beginning and the end tell them apart.
+pub(super) fn shortened(text: &str, room: i32) -> String {
+    if width(text) <= room {
+        return text.to_owned();
+    }
+    // Files and lines stand at the end: it gets two thirds.
+    let within = |room: i32| {
+        move |used: &mut i32, symbol: char| {
+            *used += width(symbol.encode_utf8(&mut [0; 4]));
+            (*used <= room).then_some(symbol)
+        }
+    };
+    let room = room - NARROW;
+    let head: String = text.chars().scan(0, within(room / 3)).collect();
+    let tail: String = text.chars().rev().scan(0, within(room - room / 3)).collect();
+    let tail: String = tail.chars().rev().collect();
+    format!("{head}…{tail}")
+}
+
 /// Texts in two languages become two spans, of which style sheets show one.
 fn both_wordings(svg: &str) -> String {
     let mut made = String::with_capacity(svg.len());
@@ -218,8 +237,24 @@ fn color(tone: &str) -> RGBColor {
         "alloc" => RGBColor(207, 51, 65),
         "release" => RGBColor(31, 138, 84),
         "critical" => RGBColor(179, 32, 44),
+        "critical_wash" => RGBColor(252, 232, 233),
+        "flame_light" => RGBColor(249, 222, 160),
         "flame" => RGBColor(245, 201, 150),
+        "flame_deep" => RGBColor(243, 184, 158),
         "text" => RGBColor(27, 34, 48),
         _ => BLACK,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_loses_its_middle_and_keeps_both_ends() {
+        assert_eq!(shortened("forward (model.py:42)", 21 * NARROW), "forward (model.py:42)");
+        // One for the dots, 6 in front, 12 at the end.
+        assert_eq!(shortened("forward (long_model.py:42)", 20 * NARROW), "forwar…model.py:42)");
+        assert_eq!(shortened("模型前向计算过程", 5 * WIDE + NARROW), "模…算过程");
     }
 }
