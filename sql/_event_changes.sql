@@ -24,50 +24,30 @@ WITH sized AS (
   SELECT
     t.device_id AS device_id,
     t.trace_index AS trace_index,
-    t.trace_index / NULLIF(k.slice_width, 0) AS slice_index,
+    t.trace_index / NULLIF((SELECT MAX(slice_width) FROM _scale), 0) AS slice_index,
     t.time_us AS time_us,
     t.action AS action,
     t.size AS size,
     t.stream AS stream,
     t.pool_id_0 AS pool_id_0,
     t.pool_id_1 AS pool_id_1,
-    CASE WHEN t.pool_id_0 <> r.only_pool_0 OR t.pool_id_1 <> r.only_pool_1 THEN 0 ELSE 1 END
-      AS is_counted,
-    COALESCE(r.frees_are_one, 0) AS frees_are_one,
-    CAST(t.action IN ('segment_alloc', 'segment_map') AS BIGINT) AS is_growth,
-    CAST(t.action IN ('segment_free', 'segment_unmap') AS BIGINT) AS is_shrinkage,
-    CAST(t.action = 'alloc' AS BIGINT) AS is_alloc,
-    CAST(t.action = 'free_requested' AS BIGINT) AS is_request,
-    CAST(t.action = 'free_completed' AS BIGINT) AS is_completion,
-    COALESCE(t.size, 0) AS event_size,
-    COALESCE((t.size + k.padding + 511) / NULLIF(512, 0) * 512, 0) AS rule_size
-  FROM _event_scale AS k
-  LEFT JOIN _event_rules AS r
-    ON r.device_id = k.device_id
-  JOIN traces AS t
-    ON t.device_id = k.device_id
+    CASE WHEN f.action IS NULL THEN 1 ELSE 0 END AS is_mark,
+    COALESCE(f.reserved_sign, 0) AS reserved_sign,
+    COALESCE(f.allocated_sign, 0) AS allocated_sign,
+    COALESCE(f.active_sign, 0) AS active_sign,
+    CASE
+      WHEN t.pool_id_0 <> f.only_pool_0 OR t.pool_id_1 <> f.only_pool_1 THEN 0
+      ELSE COALESCE(t.size, 0)
+    END AS event_size,
+    CASE
+      WHEN t.pool_id_0 <> f.only_pool_0 OR t.pool_id_1 <> f.only_pool_1 THEN 0
+      ELSE COALESCE((t.size + (SELECT MAX(padding) FROM _scale) + 511) / NULLIF(512, 0) * 512, 0)
+    END AS rule_size
+  FROM traces AS t
+  LEFT JOIN _event_signs AS f
+    ON f.device_id = t.device_id
+    AND f.action = t.action
   WHERE t.is_workspace = 0
-),
--- What is so or not is a number here: for millions of events products cost less than a CASE.
-signed AS (
-  SELECT
-    device_id,
-    trace_index,
-    slice_index,
-    time_us,
-    action,
-    size,
-    stream,
-    pool_id_0,
-    pool_id_1,
-    CAST(rule_size <= 1048576 AS BIGINT) AS is_small,
-    event_size,
-    rule_size,
-    is_counted * (is_growth - is_shrinkage) AS reserved_sign,
-    is_counted * (is_alloc - is_request - frees_are_one * is_completion) AS allocated_sign,
-    is_counted * (is_alloc - is_completion - frees_are_one * is_request) AS active_sign,
-    1 - is_growth - is_shrinkage - is_alloc - is_request - is_completion AS is_mark
-  FROM sized
 )
 SELECT
   device_id,
@@ -79,11 +59,11 @@ SELECT
   stream,
   pool_id_0,
   pool_id_1,
-  is_small,
+  CAST(rule_size <= 1048576 AS BIGINT) AS is_small,
   is_mark,
   reserved_sign * event_size AS reserved,
   allocated_sign * rule_size AS allocated,
   active_sign * rule_size AS active,
   allocated_sign * event_size AS allocated_requested,
   active_sign * event_size AS active_requested
-FROM signed
+FROM sized

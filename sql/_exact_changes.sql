@@ -16,6 +16,15 @@
 -- @column active               BIGINT   Change of the bytes in allocated and pending-free blocks, rounding included.
 -- @column allocated_requested  BIGINT   Change of the bytes asked for in allocated blocks.
 -- @column active_requested     BIGINT   Change of the bytes asked for in allocated and pending-free blocks.
+WITH excess AS (
+  SELECT
+    device_id,
+    trace_index,
+    SUM(allocated) AS allocated,
+    SUM(active) AS active
+  FROM _rounding_excess
+  GROUP BY device_id, trace_index
+)
 SELECT
   e.device_id AS device_id,
   e.trace_index AS trace_index,
@@ -32,6 +41,6 @@ SELECT
   e.allocated_requested AS allocated_requested,
   e.active_requested AS active_requested
 FROM _event_changes AS e
-LEFT JOIN _rounding_excess AS x
+LEFT JOIN excess AS x
   ON x.device_id = e.device_id
   AND x.trace_index = e.trace_index

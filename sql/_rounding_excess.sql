@@ -3,7 +3,7 @@
 -- One row per event of an allocation whose block is not as large as the rule says: blocks that were not split, or sizes
 -- that only the final state tells. These are few, so that joining them to millions of events is cheap. Events that the
 -- trace lacks changed nothing, wherever the replay takes them to have been: what is there then is another event, or one
--- of another allocation, which has another size.
+-- of another allocation, which has another size. Rows of one event add up.
 --
 -- @kept
 -- @column device_id    BIGINT  devices.id.
@@ -61,12 +61,12 @@ SELECT
   e.device_id AS device_id,
   e.trace_index AS trace_index,
   e.trace_index / NULLIF((SELECT MAX(slice_width) FROM _scale), 0) AS slice_index,
-  MAX(e.stream) AS stream,
-  MAX(e.pool_id_0) AS pool_id_0,
-  MAX(e.pool_id_1) AS pool_id_1,
-  MAX(e.is_small) AS is_small,
-  SUM(e.allocated) AS allocated,
-  SUM(e.active) AS active
+  e.stream AS stream,
+  e.pool_id_0 AS pool_id_0,
+  e.pool_id_1 AS pool_id_1,
+  e.is_small AS is_small,
+  e.allocated AS allocated,
+  e.active AS active
 FROM events AS e
 WHERE e.trace_index IS NOT NULL
   AND NOT EXISTS (
@@ -89,4 +89,3 @@ WHERE e.trace_index IS NOT NULL
         )
       )
   )
-GROUP BY e.device_id, e.trace_index

@@ -25,15 +25,20 @@ WITH events AS (
   WHERE is_workspace = 0
   GROUP BY device_id
 ),
+-- The first use of an address, twice its number; one more where it is a free.
 first_uses AS (
   SELECT
     device_id,
     addr,
-    MIN(CASE WHEN action = 'alloc' THEN trace_index END) AS first_alloc,
-    MIN(CASE WHEN action <> 'alloc' THEN trace_index END) AS first_free
+    MIN(
+      CASE action
+        WHEN 'alloc' THEN trace_index * 2
+        WHEN 'free_requested' THEN trace_index * 2 + 1
+        WHEN 'free_completed' THEN trace_index * 2 + 1
+      END
+    ) AS first_use
   FROM traces
   WHERE is_workspace = 0
-    AND action IN ('alloc', 'free_requested', 'free_completed')
   GROUP BY device_id, addr
 ),
 first_frees AS (
@@ -41,8 +46,7 @@ first_frees AS (
     device_id,
     COUNT(*) AS first_free_count
   FROM first_uses
-  WHERE first_free IS NOT NULL
-    AND (first_alloc IS NULL OR first_free < first_alloc)
+  WHERE first_use % 2 = 1
   GROUP BY device_id
 ),
 active AS (

@@ -11,8 +11,9 @@ use arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
 use datafusion::datasource::MemTable;
+use datafusion::datasource::file_format::parquet::ParquetFormat;
+use datafusion::datasource::listing::ListingOptions;
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::prelude::ParquetReadOptions;
 
 use super::Engine;
 use super::explain::query_error;
@@ -20,7 +21,7 @@ use super::relation::{Names, Relations};
 use super::sql_macro::{SqlMacro, catalog};
 use super::table_function::TableFunction;
 use crate::error::{Error, Result};
-use crate::schema::{TABLES, Table};
+use crate::schema::{TABLES, Table, TraceEvent};
 use crate::store::Store;
 
 /// Catalog of the session.
@@ -87,14 +88,23 @@ impl Engine {
             let path = store.table_path(table.name);
             let location = location(&path);
             let columns = view_schema(table);
-            let options = ParquetReadOptions::default().schema(&columns);
             let name = TableReference::partial(schema, table.name);
-            self.runtime
-                .block_on(self.context.register_parquet(name, location, options))
-                .map_err(Error::store(path, "cannot read"))?;
+            let options = self.listing(table);
+            let registered =
+                self.context.register_listing_table(name, location, options, Some(columns.into()), None);
+            self.runtime.block_on(registered).map_err(Error::store(path, "cannot read"))?;
         }
         self.stores.push(store);
         Ok(())
+    }
+
+    /// How the file of a table is read.
+    fn listing(&self, table: &Table) -> ListingOptions {
+        let mut options = self.context.state().default_table_options().parquet;
+        // Joins with a few slices of the history want few of millions of events: what else there is in the rows of the
+        // others need not be decoded. Other tables are small, or most of their rows are wanted.
+        options.global.pushdown_filters = table.name == TraceEvent::TABLE.name;
+        ListingOptions::new(Arc::new(ParquetFormat::default().with_options(options)))
     }
 
     pub(super) fn register(&self, schema: &str, name: &str, provider: Arc<dyn TableProvider>) -> Result<()> {

@@ -237,7 +237,7 @@ mod tests {
         rows.for_each(|batch| assert_eq!(batch.unwrap().num_rows(), 0));
         let curve = ["_memory_base", "_memory_slices", "_rounding_excess", "_slice_changes", "memory_curve"];
         let below =
-            ["_event_changes", "_event_rules", "_event_scale", "_scale", "_sized_allocations", "churn"];
+            ["_event_changes", "_event_rules", "_event_signs", "_scale", "_sized_allocations", "churn"];
         assert_eq!(planned(&engine), curve.into_iter().chain(below).collect());
     }
 

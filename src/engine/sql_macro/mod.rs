@@ -30,6 +30,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "_event_scale",
     "_event_rules",
     "_segment_events",
+    "_event_signs",
     "_memory_base",
     "_event_changes",
     "_sized_allocations",
