@@ -41,10 +41,11 @@ failures AS (
   FROM _oom_events AS e
   JOIN devices AS d
     ON d.id = e.device_id
-  JOIN counted AS c
-    ON c.device_id = e.device_id
+  -- A cross join tells SQLite to begin with the few rows.
+  CROSS JOIN counted AS c
+  WHERE c.device_id = e.device_id
     AND c.slice_index = e.trace_index / NULLIF((SELECT MAX(slice_width) FROM _scale), 0)
-  WHERE ($newest IS NULL OR e.newest <= $newest)
+    AND ($newest IS NULL OR e.newest <= $newest)
     AND ($device IS NULL OR d.device_index = $device)
 ),
 -- Of the history only the slices are looked into that so many events reach back to.
@@ -56,9 +57,9 @@ reached AS (
     c.first_index AS first_index,
     c.last_index AS last_index
   FROM failures AS f
-  JOIN counted AS c
-    ON c.device_id = f.device_id
-  WHERE c.slice_index <= f.slice_index
+  CROSS JOIN counted AS c
+  WHERE c.device_id = f.device_id
+    AND c.slice_index <= f.slice_index
     AND ($count IS NULL OR c.count_so_far > f.count_before - $count)
 ),
 earlier AS (

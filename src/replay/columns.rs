@@ -60,8 +60,14 @@ pub(super) fn only(array: &Int64Array) -> Option<Option<i64>> {
 
 /// Numbers with 0 where there is none.
 pub(super) fn zeros(array: &Int64Array) -> ScalarBuffer<i64> {
-    match array.null_count() {
-        0 => array.values().clone(),
-        _ => array.iter().map(Option::unwrap_or_default).collect::<Vec<_>>().into(),
+    let Some(nulls) = array.nulls().filter(|nulls| nulls.null_count() > 0) else {
+        return array.values().clone();
+    };
+    let mut values = vec![0; array.len()];
+    for (start, end) in nulls.valid_slices() {
+        if let (Some(into), Some(from)) = (values.get_mut(start..end), array.values().get(start..end)) {
+            into.copy_from_slice(from);
+        }
     }
+    values.into()
 }

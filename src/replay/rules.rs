@@ -38,6 +38,12 @@ impl Rounding {
         }
     }
 
+    /// Whether a request is rounded to more than a small block. None that is smaller is, because no step to round to lies behind
+    /// a power of two.
+    pub(super) fn is_large(&self, request: i64) -> bool {
+        request.saturating_add(self.padding) > SMALL
+    }
+
     fn divisions_of(&self, size: i64) -> i64 {
         let power = usize::try_from(size.ilog2().saturating_sub(SMALL.ilog2())).unwrap_or_default();
         let last = self.divisions.len().saturating_sub(1);
@@ -123,6 +129,21 @@ mod tests {
         assert_eq!(rounding.round(4096), 4096);
         assert_eq!(rounding.round((1 << 20) + 1), (1 << 20) + (1 << 18));
         assert_eq!(rounding.round((2 << 20) + 1), (2 << 20) + 512);
+    }
+
+    #[test]
+    fn large_is_what_is_rounded_to_more_than_a_small_block() {
+        let mut steps = vec![0; 16];
+        steps[0] = 4;
+        for rounding in [rounding(0, &[]), rounding(32, &[]), rounding(32, &steps), rounding(0, &[3; 16])] {
+            for request in (0..2 * SMALL).step_by(97).chain(SMALL - 40..SMALL + 2).chain([i64::MAX]) {
+                assert_eq!(
+                    rounding.is_large(request),
+                    rounding.round(request) > SMALL,
+                    "{request} {rounding:?}"
+                );
+            }
+        }
     }
 
     #[test]

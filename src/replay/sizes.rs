@@ -29,7 +29,7 @@ pub(super) enum Cutting {
 
 impl Walk<'_> {
     pub(super) fn is_tracked(&self, size: i64) -> bool {
-        matches!(self.cutting, Cutting::Rests | Cutting::Mixed) && self.rules.rounding.round(size) > SMALL
+        matches!(self.cutting, Cutting::Rests | Cutting::Mixed) && self.rules.rounding.is_large(size)
     }
 
     /// Two active blocks with so little between them that no large block fits: the first one has it. Either it was left to it

@@ -3,6 +3,7 @@
 //! What is spooled is the bytes of the columns; writing and reading them back costs a copy and nothing else.
 
 use std::fs::File;
+use std::io::{self, IoSlice, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
@@ -56,8 +57,8 @@ impl Spool {
             none => none.insert((tempfile::tempfile_in(&self.dir).map_err(failed())?, 0)),
         };
         let offset = file.1;
+        write_together(&mut file.0, columns).map_err(failed())?;
         for column in columns {
-            file.0.write_all_at(column.buffer(), file.1).map_err(failed())?;
             file.1 = file.1.saturating_add(u64::try_from(column.form().bytes()).unwrap_or(u64::MAX));
         }
         Ok(Chunk::Disk { offset, forms: columns.iter().map(Narrow::form).collect() })
@@ -88,6 +89,24 @@ impl Spool {
             _ => Ok(Vec::new()),
         }
     }
+}
+
+/// Writes columns where the file ends. In one call: the system keeps what comes together in larger pieces, and what it does for
+/// a piece hardly depends on its size.
+fn write_together(file: &mut File, columns: &[Narrow]) -> io::Result<()> {
+    let mut slices: Vec<IoSlice<'_>> = columns.iter().map(|column| IoSlice::new(column.buffer())).collect();
+    let mut rest = slices.as_mut_slice();
+    // Columns without bytes are passed over, so that 0 bytes written are a failure.
+    IoSlice::advance_slices(&mut rest, 0);
+    while !rest.is_empty() {
+        match file.write_vectored(rest) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => IoSlice::advance_slices(&mut rest, count),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -142,6 +142,24 @@ impl Tally {
 
     /// Counts a finished allocation.
     pub(super) fn row(&mut self, row: &Row, open: &Open, has_alloc: bool) {
+        // Nearly all begin and end at events: what one adds the others take away.
+        let is_round = row.requested != NO_INDEX && row.completed != NO_INDEX && row.origin == Origin::Window;
+        if !(is_round && has_alloc && open.part == Part::default()) {
+            self.balance(row, open, has_alloc);
+        }
+        if !self.marks.is_empty() {
+            self.mark(row);
+        }
+        if has_alloc && row.stack != 0 && row.free_stack != 0 {
+            let same = row.stack == row.free_stack;
+            self.same_stack += u64::from(same);
+            self.other_stack += u64::from(!same);
+        }
+        self.count_block(row);
+    }
+
+    /// Counts what an allocation changes from the beginning to the end, and what it lacks.
+    fn balance(&mut self, row: &Row, open: &Open, has_alloc: bool) {
         let one = |is_there: bool| i128::from(is_there);
         // An event that is implied, because its like is missing, changes nothing.
         let has_request = row.requested != NO_INDEX;
@@ -163,15 +181,6 @@ impl Tally {
         if gap != Times::default() {
             self.gap(row, open, has_alloc, gap);
         }
-        if !self.marks.is_empty() {
-            self.mark(row);
-        }
-        if has_alloc && row.stack != 0 && row.free_stack != 0 {
-            let same = row.stack == row.free_stack;
-            self.same_stack += u64::from(same);
-            self.other_stack += u64::from(!same);
-        }
-        self.count_block(row);
     }
 
     /// Adds an allocation to the marks in its life: all that have come so far, the last one first, without those behind its

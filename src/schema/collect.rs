@@ -59,7 +59,7 @@ impl<T: Default + Copy + PartialEq> Collect<T> {
 
     /// Appends values, or NULLs. A column at a time this takes a fraction of the time of pushing row by row.
     #[inline]
-    pub(super) fn extend(&mut self, values: impl ExactSizeIterator<Item = Option<T>> + Clone) {
+    pub(crate) fn extend(&mut self, values: impl ExactSizeIterator<Item = Option<T>> + Clone) {
         if self.values.is_empty() {
             let first = if self.same == 0 { values.clone().next().flatten() } else { self.first };
             if values.clone().all(|value| value == first) {
@@ -67,13 +67,27 @@ impl<T: Default + Copy + PartialEq> Collect<T> {
                 self.same += values.len();
                 return;
             }
-        } else if self.valid.is_empty() && values.clone().all(|value| value.is_some()) {
-            return self.values.extend(values.map(Option::unwrap_or_default));
-        } else if !self.valid.is_empty() {
-            self.valid.extend(values.clone().map(|value| value.is_some()));
-            return self.values.extend(values.map(Option::unwrap_or_default));
+            return values.for_each(|value| self.push(value));
         }
-        values.for_each(|value| self.push(value));
+        let (before, mut all) = (self.values.len(), true);
+        self.values.extend(values.clone().map(|value| {
+            all &= value.is_some();
+            value.unwrap_or_default()
+        }));
+        if !(all && self.valid.is_empty()) {
+            self.valid.resize(before, true);
+            self.valid.extend(values.map(|value| value.is_some()));
+        }
+    }
+
+    /// Appends one value, or NULL, so many times.
+    #[inline]
+    pub(crate) fn extend_same(&mut self, value: Option<T>, count: usize) {
+        if self.values.is_empty() && self.same > 0 && self.first == value {
+            self.same += count;
+        } else {
+            self.extend(std::iter::repeat_n(value, count));
+        }
     }
 
     /// Moves what was collected into the array that `build` makes of it.
@@ -150,7 +164,12 @@ mod tests {
         for number in 0..4_usize.pow(7) {
             let batch: Vec<_> = (0..7).map(|digit| values[number >> (2 * digit) & 3]).collect();
             for part in batch[..6].chunks(3) {
-                collect.extend(part.iter().copied());
+                match part {
+                    [first, second, third] if first == second && second == third => {
+                        collect.extend_same(*first, 3);
+                    }
+                    _ => collect.extend(part.iter().copied()),
+                }
             }
             collect.push(batch[6]);
             let array = finish(&mut collect);

@@ -17,7 +17,7 @@ pub use ddl::{create_index, create_table};
 pub use doc::{table_markdown, table_text};
 pub use frames::{FrameRow, FramesBuilder};
 pub use interned::{Names, NoNames, Symbol};
-pub(crate) use table::WAITING_ROWS;
+pub(crate) use table::{ByColumn, WAITING_ROWS};
 pub use table::{Column, Table, VERSION, column_name};
 
 tables! {

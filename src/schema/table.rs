@@ -11,6 +11,12 @@ pub const VERSION: i64 = 4;
 /// are columns.
 pub(crate) const WAITING_ROWS: usize = 64;
 
+/// Collects rows a column at a time.
+pub(crate) trait ByColumn {
+    /// The columns, to each of which the values of `count` rows are to be appended.
+    fn by_column(&mut self, count: usize) -> &mut Self;
+}
+
 /// A table as it is declared.
 #[derive(Debug)]
 pub struct Table {
@@ -122,7 +128,17 @@ macro_rules! tables {
             pub struct $builder {
                 rows: usize,
                 waiting: Vec<$row>,
-                $($col: <$ty as $crate::schema::ColumnValue>::Builder),+
+                $(pub(crate) $col: <$ty as $crate::schema::ColumnValue>::Builder),+
+            }
+
+            impl $crate::schema::ByColumn for $builder {
+                fn by_column(&mut self, count: usize) -> &mut Self {
+                    if !self.waiting.is_empty() {
+                        self.settle();
+                    }
+                    self.rows += count;
+                    self
+                }
             }
 
             impl $builder {

@@ -94,6 +94,12 @@ fields! {
 }
 
 impl Event {
+    /// Which keys had another value than None, as bits of [`has`].
+    #[inline]
+    pub(super) fn valued(&self) -> u16 {
+        self.valued
+    }
+
     /// Forgets the entry before.
     #[inline]
     pub(super) fn clear(&mut self) {

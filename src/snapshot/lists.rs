@@ -231,12 +231,12 @@ impl Lists {
             output.count();
             return Ok(());
         }
-        let row = row(event, list.device_id, list.count, stack_id);
+        let index = list.count;
         list.count += 1;
         if is_in_its_place {
-            return output.trace_kept(state, row);
+            return output.event(state, event, list.device_id, index, stack_id);
         }
-        list.push(state, output, row)
+        list.push(state, output, row(event, list.device_id, index, stack_id))
     }
 
     fn begin(

@@ -31,6 +31,7 @@ mod steps;
 pub mod synth;
 mod token;
 mod top;
+mod waiting;
 mod whole;
 mod words;
 

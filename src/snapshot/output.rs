@@ -5,6 +5,8 @@ use std::path::Path;
 use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 
+use super::event::Event;
+use super::waiting::{Numbered, Waiting};
 use super::{Filter, RowSink, words};
 use crate::error::{Error, Result};
 use crate::pickle::State;
@@ -30,6 +32,7 @@ pub(super) struct Output<'a> {
     /// `None` where rows are counted and nobody wants them.
     sink: Option<&'a mut dyn RowSink>,
     traces: TracesBuilder,
+    waiting: Waiting,
     blocks: BlocksBuilder,
     trace_count: i64,
     block_count: i64,
@@ -47,6 +50,7 @@ impl<'a> Output<'a> {
             path,
             sink,
             traces: TracesBuilder::default(),
+            waiting: Waiting::default(),
             blocks: BlocksBuilder::default(),
             trace_count: 0,
             block_count: 0,
@@ -67,40 +71,59 @@ impl<'a> Output<'a> {
         self.trace_count += 1;
     }
 
-    /// Adds an event and numbers it, unless it is one to leave out.
+    /// Adds a row and numbers it, unless it is one to leave out.
     #[cold]
     pub(super) fn trace(&mut self, state: &State, row: TraceEvent) -> Result<()> {
         if self.filter.as_ref().is_some_and(|filter| !filter.keeps(&row)) {
             return Ok(());
         }
-        self.trace_kept(state, row)
-    }
-
-    /// Adds an event that is known to be kept, and numbers it.
-    #[inline(always)]
-    #[expect(
-        clippy::inline_always,
-        clippy::needless_pass_by_value,
-        reason = "a call would write the row to memory and read it back, for each event"
-    )]
-    pub(super) fn trace_kept(&mut self, state: &State, row: TraceEvent) -> Result<()> {
         self.trace_count += 1;
         if self.sink.is_none() {
             return Ok(());
         }
-        let row = TraceEvent { id: self.trace_count, ..row };
+        self.weigh(state, [Some(row.action), row.compile_context, row.user_metadata]);
+        self.waiting.settle(&mut self.traces);
+        self.traces.push(TraceEvent { id: self.trace_count, ..row });
+        self.flush_full(state)
+    }
+
+    /// Adds an event that is known to be kept, and numbers its row.
+    #[inline]
+    pub(super) fn event(
+        &mut self,
+        state: &State,
+        event: &Event,
+        device_id: i64,
+        trace_index: i64,
+        stack_id: Option<i64>,
+    ) -> Result<()> {
+        self.trace_count += 1;
+        if self.sink.is_none() {
+            return Ok(());
+        }
+        let (context, metadata) = (event.compile_context(), event.user_metadata());
+        self.weigh(state, [Some(event.action), context, metadata].map(|text| text.map(Symbol)));
+        let id = self.trace_count;
+        self.waiting.push(Numbered { id, device_id, trace_index, stack_id, event: *event }, &mut self.traces);
+        self.flush_full(state)
+    }
+
+    /// Counts the bytes of an event's texts, unless they are those of the event before.
+    #[inline]
+    fn weigh(&mut self, state: &State, [action, context, metadata]: [Option<Symbol>; 3]) {
         // The format's own words weigh nothing.
-        let action = Some(row.action).filter(|action| !words::is_word(action.0));
-        let texts = [action, row.compile_context, row.user_metadata];
+        let texts = [action.filter(|action| !words::is_word(action.0)), context, metadata];
         if texts != self.last_texts {
             self.last_texts = texts;
             self.trace_text += texts.iter().flatten().map(|text| state.text_length(text.0)).sum::<usize>();
         }
-        self.traces.push(row);
-        if self.traces.len() < BATCH_ROWS && self.trace_text < BATCH_TEXT {
-            return Ok(());
-        }
-        self.flush_traces(state)
+    }
+
+    /// Hands on the events of a batch that is full.
+    #[inline]
+    fn flush_full(&mut self, state: &State) -> Result<()> {
+        let rows = self.traces.len() + self.waiting.len();
+        if rows < BATCH_ROWS && self.trace_text < BATCH_TEXT { Ok(()) } else { self.flush_traces(state) }
     }
 
     /// Adds a block and numbers it.
@@ -122,6 +145,7 @@ impl<'a> Output<'a> {
     fn flush_traces(&mut self, state: &State) -> Result<()> {
         self.trace_text = 0;
         self.last_texts = [None; 3];
+        self.waiting.settle(&mut self.traces);
         let batch = self.traces.finish(&Texts(state));
         self.write(&TraceEvent::TABLE, batch)
     }

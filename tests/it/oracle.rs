@@ -340,3 +340,21 @@ fn serde_pickle_and_pythons_pickler_give_the_same_rows() {
     }
     python("drive.py", &["--binary", NPUSNAP, "folder", text(folder.path())]);
 }
+
+#[test]
+fn views_of_a_database_take_steps_as_many_as_there_are_events_and_not_their_square() {
+    let folder = tempfile::tempdir().unwrap();
+    let databases = ["4000", "8000"].map(|events| {
+        let [snapshot, database] = ["pickle", "db"].map(|kind| folder.path().join(format!("{events}.{kind}")));
+        let history = ["--events", events, "--leak", "--oom", "--seed", "3"];
+        for (arguments, file, more) in [
+            (&["synth", "-q", "-o"][..], &snapshot, &history[..]),
+            (&["ingest", "-q"], &snapshot, &["--sqlite", text(&database)]),
+        ] {
+            let status = Command::new(NPUSNAP).args(arguments).arg(file).args(more).output().unwrap().status;
+            assert!(status.success());
+        }
+        database
+    });
+    python("view_work.py", &databases.each_ref().map(|path| text(path)));
+}
