@@ -105,9 +105,9 @@ impl List {
             (Head::Segment(marker, mut segment), Symbol(words::ALLOC)) if is_same_block(&marker, &row) => {
                 self.workspaces.extend(marker.addr.zip(marker.size));
                 (segment.is_workspace, row.is_workspace) = (1, 1);
-                output.trace(state, marker)?;
-                output.trace(state, segment)?;
-                output.trace(state, row)
+                output.trace(state, &marker)?;
+                output.trace(state, &segment)?;
+                output.trace(state, &row)
             }
             (head, action) => {
                 self.release(state, output, head)?;
@@ -115,7 +115,7 @@ impl List {
                     self.incomplete_markers += 1;
                 }
                 self.head = Head::Closed;
-                output.trace(state, row)
+                output.trace(state, &row)
             }
         }
     }
@@ -141,10 +141,10 @@ impl List {
     fn release(&mut self, state: &State, output: &mut Output<'_>, head: Head) -> Result<()> {
         match head {
             Head::Open | Head::Closed => return Ok(()),
-            Head::Marker(marker) => output.trace(state, marker)?,
+            Head::Marker(marker) => output.trace(state, &marker)?,
             Head::Segment(marker, segment) => {
-                output.trace(state, marker)?;
-                output.trace(state, segment)?;
+                output.trace(state, &marker)?;
+                output.trace(state, &segment)?;
             }
         }
         self.incomplete_markers += 1;

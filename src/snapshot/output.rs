@@ -73,8 +73,8 @@ impl<'a> Output<'a> {
 
     /// Adds a row and numbers it, unless it is one to leave out.
     #[cold]
-    pub(super) fn trace(&mut self, state: &State, row: TraceEvent) -> Result<()> {
-        if self.filter.as_ref().is_some_and(|filter| !filter.keeps(&row)) {
+    pub(super) fn trace(&mut self, state: &State, row: &TraceEvent) -> Result<()> {
+        if self.filter.as_ref().is_some_and(|filter| !filter.keeps(row)) {
             return Ok(());
         }
         self.trace_count += 1;
@@ -83,7 +83,7 @@ impl<'a> Output<'a> {
         }
         self.weigh(state, [Some(row.action), row.compile_context, row.user_metadata]);
         self.waiting.settle(&mut self.traces);
-        self.traces.push(TraceEvent { id: self.trace_count, ..row });
+        self.traces.push(TraceEvent { id: self.trace_count, ..*row });
         self.flush_full(state)
     }
 

@@ -345,7 +345,8 @@ fn serde_pickle_and_pythons_pickler_give_the_same_rows() {
 fn views_of_a_database_take_steps_as_many_as_there_are_events_and_not_their_square() {
     let folder = tempfile::tempdir().unwrap();
     let databases = ["4000", "8000"].map(|events| {
-        let [snapshot, database] = ["pickle", "db"].map(|kind| folder.path().join(format!("{events}.{kind}")));
+        let [snapshot, database] =
+            ["pickle", "db"].map(|kind| folder.path().join(format!("{events}.{kind}")));
         let history = ["--events", events, "--leak", "--oom", "--seed", "3"];
         for (arguments, file, more) in [
             (&["synth", "-q", "-o"][..], &snapshot, &history[..]),

@@ -69,7 +69,7 @@ pub(super) fn stacks(stacks: &Stacks, wording: Wording, redaction: &Redaction) -
         for (words, bytes, tone) in &rows {
             let (top, bottom) =
                 if line == 0 { (y + 4, y + ROW - 4) } else { (y + line + 2, y + line + ROW - 8) };
-            let middle = (top + bottom) / 2;
+            let middle = i32::midpoint(top, bottom);
             if line == 0 {
                 paper.words(words, (left - 10, middle), Anchor::End, "text");
             } else {
