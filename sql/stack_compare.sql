@@ -81,35 +81,35 @@ paired AS (
     SUM(CASE WHEN is_own = 1 THEN live_count ELSE 0 END) AS live_count,
     SUM(CASE WHEN is_own = 0 THEN live_count ELSE 0 END) AS base_count,
     SUM(CASE WHEN is_own = 1 THEN peak_bytes ELSE 0 END) AS peak_bytes,
-    SUM(CASE WHEN is_own = 0 THEN peak_bytes ELSE 0 END) AS base_peak,
-    COALESCE(
-      MIN(CASE WHEN is_own = 1 THEN frames_json END),
-      MIN(CASE WHEN is_own = 0 THEN frames_json END)
-    ) AS frames_json
+    SUM(CASE WHEN is_own = 0 THEN peak_bytes ELSE 0 END) AS base_peak
   FROM keyed
   GROUP BY device_index, stack_key
 )
 SELECT
-  device_index,
-  stack_id,
-  base_stack_id,
-  live_bytes,
-  base_bytes,
-  live_bytes - base_bytes AS live_change,
-  live_count,
-  base_count,
-  peak_bytes,
-  base_peak,
-  peak_bytes - base_peak AS peak_change,
-  frames_json
-FROM paired
+  p.device_index AS device_index,
+  p.stack_id AS stack_id,
+  p.base_stack_id AS base_stack_id,
+  p.live_bytes AS live_bytes,
+  p.base_bytes AS base_bytes,
+  p.live_bytes - p.base_bytes AS live_change,
+  p.live_count AS live_count,
+  p.base_count AS base_count,
+  p.peak_bytes AS peak_bytes,
+  p.base_peak AS base_peak,
+  p.peak_bytes - p.base_peak AS peak_change,
+  COALESCE(k.frames_json, b.frames_json) AS frames_json
+FROM paired AS p
+LEFT JOIN call_stacks AS k
+  ON k.id = p.stack_id
+LEFT JOIN base.call_stacks AS b
+  ON b.id = p.base_stack_id
 ORDER BY
   CASE
-    WHEN ABS(live_bytes - base_bytes) > ABS(peak_bytes - base_peak)
-    THEN ABS(live_bytes - base_bytes)
-    ELSE ABS(peak_bytes - base_peak)
+    WHEN ABS(p.live_bytes - p.base_bytes) > ABS(p.peak_bytes - p.base_peak)
+    THEN ABS(p.live_bytes - p.base_bytes)
+    ELSE ABS(p.peak_bytes - p.base_peak)
   END DESC,
-  ABS(live_bytes - base_bytes) DESC,
-  device_index,
-  stack_key
+  ABS(p.live_bytes - p.base_bytes) DESC,
+  p.device_index,
+  p.stack_key
 LIMIT $limit
