@@ -153,7 +153,8 @@ const Calls = (() => {
     peakLabel: () => ({ seriesName, data: { value, coord } }) => `${seriesName} ${bytes(value)}${coord[1] < value ? " ↑" : ""}`,
     trigger: () => (bar) => (isNothing(bar.value) ? "" : bytes(Math.abs(bar.value))),
     stackName: (chart) => (name) => shortened(name, chart.nameRoom),
-    barShare: (chart) => ({ data }) => `${bytes(data.bytes)} · ${share(data.bytes, chart)}`,
+    // The arrow: it is longer than the axis goes.
+    barShare: (chart) => ({ data }) => `${bytes(data.bytes)} · ${share(data.bytes, chart)}${data.value < data.bytes ? " →" : ""}`,
     segmentColor: (chart) => (_, row) => style(chart.extra.rows[row]?.low ? "critical" : "text"),
   };
 

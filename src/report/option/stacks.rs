@@ -112,7 +112,8 @@ fn with_label(mut axis: Value) -> Value {
 }
 
 pub(super) fn draw(stacks: &Stacks) -> Drawing {
-    // All others together may be many times the largest: their bar ends with the axis, its label has the number.
+    // All others together may be many times the largest: their bar ends with the axis, its label has the number and
+    // an arrow.
     let most = stacks.bars.iter().map(|bar| bar.bytes).max();
     let axis = ByteAxis::up_to(most.unwrap_or(0));
     let mut names: Vec<Value> = stacks.bars.iter().map(|bar| words(&label(bar, stacks))).collect();

@@ -55,7 +55,7 @@ pub(super) fn stacks(stacks: &Stacks, wording: Wording, redaction: &Redaction) -
             (stack_label(bar, stacks), bar.bytes, if bar.stack_id.is_some() { "allocated" } else { "free" })
         })
         .collect();
-    // All others together may be many times the largest: their bar ends where the longest does.
+    // All others together may be many times the largest: their bar ends where the longest does, with an arrow.
     let most = rows.iter().map(|(_, bytes, _)| *bytes).max().unwrap_or(0);
     if let Some((count, bytes)) = stacks.other {
         rows.push((other_label(count), bytes, "free"));
@@ -79,7 +79,9 @@ pub(super) fn stacks(stacks: &Stacks, wording: Wording, redaction: &Redaction) -
             }
             let right = scale((*bytes).min(most), most, left, RIGHT).max(left + 1);
             paper.rectangle((left, top), (right, bottom), tone);
-            let label = format!("{} · {}", quantity::bytes(*bytes), quantity::percent(*bytes, stacks.total));
+            let cut = if *bytes > most { " →" } else { "" };
+            let label =
+                format!("{} · {}{cut}", quantity::bytes(*bytes), quantity::percent(*bytes, stacks.total));
             paper.text(&label, (right + 6, middle), Anchor::Start, "muted");
             y += line + ROW;
         }
