@@ -20,6 +20,8 @@ WITH counted AS (
   SELECT
     device_id,
     slice_index,
+    first_index,
+    last_index,
     SUM(event_count) OVER (
       PARTITION BY device_id
       ORDER BY slice_index DESC
@@ -32,7 +34,9 @@ reached AS (
   SELECT
     c.device_id AS device_id,
     d.device_index AS device_index,
-    c.slice_index AS slice_index
+    c.slice_index AS slice_index,
+    c.first_index AS first_index,
+    c.last_index AS last_index
   FROM counted AS c
   JOIN devices AS d
     ON d.id = c.device_id
@@ -59,6 +63,8 @@ numbered AS (
   JOIN traces AS t
     ON t.device_id = r.device_id
     AND t.trace_index / NULLIF((SELECT MAX(slice_width) FROM _scale), 0) = r.slice_index
+    -- Says no more; but SQLite has an index on it.
+    AND t.trace_index BETWEEN r.first_index AND r.last_index
   WHERE t.is_workspace = 0
 )
 SELECT

@@ -10,6 +10,7 @@ use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
 use datafusion::catalog::TableProvider;
 use datafusion::common::TableReference;
+use datafusion::common::config::TableParquetOptions;
 use datafusion::datasource::MemTable;
 use datafusion::datasource::file_format::parquet::ParquetFormat;
 use datafusion::datasource::listing::ListingOptions;
@@ -84,27 +85,19 @@ impl Engine {
     }
 
     pub(super) fn register_store(&mut self, schema: &str, store: Store) -> Result<()> {
+        let defaults = self.context.state().default_table_options().parquet;
         for table in TABLES {
             let path = store.table_path(table.name);
             let location = location(&path);
             let columns = view_schema(table);
             let name = TableReference::partial(schema, table.name);
-            let options = self.listing(table);
+            let options = listing(table, defaults.clone());
             let registered =
                 self.context.register_listing_table(name, location, options, Some(columns.into()), None);
             self.runtime.block_on(registered).map_err(Error::store(path, "cannot read"))?;
         }
         self.stores.push(store);
         Ok(())
-    }
-
-    /// How the file of a table is read.
-    fn listing(&self, table: &Table) -> ListingOptions {
-        let mut options = self.context.state().default_table_options().parquet;
-        // Joins with a few slices of the history want few of millions of events: what else there is in the rows of the
-        // others need not be decoded. Other tables are small, or most of their rows are wanted.
-        options.global.pushdown_filters = table.name == TraceEvent::TABLE.name;
-        ListingOptions::new(Arc::new(ParquetFormat::default().with_options(options)))
     }
 
     pub(super) fn register(&self, schema: &str, name: &str, provider: Arc<dyn TableProvider>) -> Result<()> {
@@ -179,6 +172,14 @@ impl Engine {
 /// The name that a relation of a snapshot has in SQL.
 pub(super) fn qualified(schema: &str, name: &str) -> String {
     if schema == OWN { name.to_owned() } else { format!("{schema}.{name}") }
+}
+
+/// How the file of a table is read.
+fn listing(table: &Table, mut options: TableParquetOptions) -> ListingOptions {
+    // Joins with a few slices of the history want few of millions of events: what else there is in the rows of the
+    // others need not be decoded. Other tables are small, or most of their rows are wanted.
+    options.global.pushdown_filters = table.name == TraceEvent::TABLE.name;
+    ListingOptions::new(Arc::new(ParquetFormat::default().with_options(options)))
 }
 
 /// A file as the engine takes it for one: a plain path with `*`, `?` or `[` in it would be a pattern.
