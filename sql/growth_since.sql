@@ -1,11 +1,11 @@
 -- What each call stack holds at the end compared with an earlier moment, most growth first.
 --
 -- Sizes are those of allocated blocks, rounding included; what waits for a pending free is left out. Growth of all
--- stacks adds up to the change of `allocated` between the event and the end.
+-- stacks adds up to the change of `allocated` between the event and the end, less what `unexplained` of live_at changed.
 --
 -- @param event   BIGINT = -1    trace_index of the event; -1 for the moment before the first one.
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all: an event of each is another moment.
--- @param limit   BIGINT = 20    Only the first rows; NULL for all.
+-- @param limit   BIGINT = 20    Only the first rows of each device; NULL for all.
 --
 -- @column device_id     BIGINT  devices.id.
 -- @column device_index  BIGINT  Device, as the snapshot numbers it; -1 is pinned host memory.
@@ -42,19 +42,35 @@ sums AS (
   WHERE is_live = 1
     OR was_live = 1
   GROUP BY device_id, stack_id
+),
+ranked AS (
+  SELECT
+    device_id,
+    stack_id,
+    growth_size,
+    growth_count,
+    size_then,
+    size_now,
+    kept_size,
+    ROW_NUMBER() OVER (
+      PARTITION BY device_id
+      ORDER BY growth_size DESC, stack_id IS NULL, stack_id
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS place
+  FROM sums
 )
 SELECT
-  s.device_id AS device_id,
+  r.device_id AS device_id,
   d.device_index AS device_index,
-  s.stack_id AS stack_id,
-  s.growth_size AS growth_size,
-  s.growth_count AS growth_count,
-  s.size_then AS size_then,
-  s.size_now AS size_now,
-  s.kept_size AS kept_size
-FROM sums AS s
+  r.stack_id AS stack_id,
+  r.growth_size AS growth_size,
+  r.growth_count AS growth_count,
+  r.size_then AS size_then,
+  r.size_now AS size_now,
+  r.kept_size AS kept_size
+FROM ranked AS r
 JOIN devices AS d
-  ON d.id = s.device_id
+  ON d.id = r.device_id
 WHERE ($device IS NULL OR d.device_index = $device)
-ORDER BY s.growth_size DESC, d.device_index, s.stack_id IS NULL, s.stack_id
-LIMIT $limit
+  AND ($limit IS NULL OR r.place <= $limit)
+ORDER BY r.growth_size DESC, d.device_index, r.stack_id IS NULL, r.stack_id

@@ -12,8 +12,8 @@
 -- @column device_id       BIGINT   devices.id.
 -- @column device_index    BIGINT   Device, as the snapshot numbers it; -1 is pinned host memory.
 -- @column part            VARCHAR  `stack`; `no_stack` for blocks of which none was recorded; `others` for the stacks
---   behind the limit; `unexplained` for what the blocks alive before the window do not add up to
---   (replay_checks.residual).
+--   behind the limit; `unexplained` for what the curve has and no block accounts for: where events are missing or in
+--   the wrong order (import_stats says so).
 -- @column stack_id        BIGINT   call_stacks.id; NULL for all parts but `stack`.
 -- @column allocated_size  BIGINT   Bytes in allocated blocks, rounding included.
 -- @column requested_size  BIGINT   Bytes asked for in them.
@@ -78,6 +78,44 @@ cut AS (
     pending_size
   FROM ranked
 ),
+-- Elsewhere the blocks are what the curves are made of.
+changes AS (
+  SELECT
+    e.device_id AS device_id,
+    SUM(e.allocated) AS allocated,
+    SUM(e.active) AS active,
+    SUM(e.allocated_requested) AS allocated_requested
+  FROM _doubtful_devices AS q
+  JOIN _exact_changes AS e
+    ON e.device_id = q.device_id
+  WHERE e.trace_index <= COALESCE($event, 9223372036854775806)
+  GROUP BY e.device_id
+),
+counters AS (
+  SELECT
+    b.device_id AS device_id,
+    b.allocated + COALESCE(c.allocated, 0) AS allocated,
+    b.active + COALESCE(c.active, 0) AS active,
+    b.allocated_requested + COALESCE(c.allocated_requested, 0) AS allocated_requested
+  FROM _doubtful_devices AS q
+  JOIN _memory_base AS b
+    ON b.device_id = q.device_id
+  LEFT JOIN changes AS c
+    ON c.device_id = q.device_id
+  WHERE b.allocated IS NOT NULL
+),
+unexplained AS (
+  SELECT
+    c.device_id AS device_id,
+    c.allocated - COALESCE(SUM(s.allocated_size), 0) AS allocated_size,
+    -- A snapshot that does not say what was asked for has blocks without it, too.
+    COALESCE(c.allocated_requested - COALESCE(SUM(s.requested_size), 0), 0) AS requested_size,
+    c.active - c.allocated - COALESCE(SUM(s.pending_size), 0) AS pending_size
+  FROM counters AS c
+  LEFT JOIN by_stack AS s
+    ON s.device_id = c.device_id
+  GROUP BY c.device_id, c.allocated, c.active, c.allocated_requested
+),
 summed AS (
   SELECT
     device_id,
@@ -98,7 +136,10 @@ summed AS (
     requested_size,
     0 AS block_count,
     pending_size
-  FROM _residuals
+  FROM unexplained
+  WHERE allocated_size <> 0
+    OR requested_size <> 0
+    OR pending_size <> 0
 )
 SELECT
   s.device_id AS device_id,

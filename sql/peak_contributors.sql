@@ -9,8 +9,8 @@
 -- @column device_id       BIGINT   devices.id.
 -- @column device_index    BIGINT   Device, as the snapshot numbers it; -1 is pinned host memory.
 -- @column part            VARCHAR  `stack`; `no_stack` for blocks of which none was recorded; `others` for the stacks
---   behind the limit; `unexplained` for what the blocks alive before the window do not add up to
---   (replay_checks.residual).
+--   behind the limit; `unexplained` for what the curve has and no block accounts for: where events are missing or in
+--   the wrong order (import_stats says so).
 -- @column stack_id        BIGINT   call_stacks.id; NULL for all parts but `stack`.
 -- @column allocated_size  BIGINT   Bytes in allocated blocks, rounding included.
 -- @column requested_size  BIGINT   Bytes asked for in them.
@@ -28,6 +28,21 @@ WITH peaks AS (
   WHERE c.counter = 'allocated'
     AND c.base IS NOT NULL
   GROUP BY c.device_id
+),
+-- What the curves say, at the peak or before the first event.
+counters AS (
+  SELECT
+    p.device_id AS device_id,
+    p.trace_index AS trace_index,
+    COALESCE(e.allocated, b.allocated) AS allocated,
+    COALESCE(e.active, b.active) AS active,
+    COALESCE(e.allocated_requested, b.allocated_requested) AS allocated_requested
+  FROM peaks AS p
+  JOIN _memory_base AS b
+    ON b.device_id = p.device_id
+  LEFT JOIN _notable_events AS e
+    ON e.device_id = p.device_id
+    AND e.trace_index = p.trace_index
 ),
 live AS (
   SELECT
@@ -90,6 +105,19 @@ cut AS (
     pending_size
   FROM ranked
 ),
+unexplained AS (
+  SELECT
+    c.device_id AS device_id,
+    c.trace_index AS trace_index,
+    c.allocated - COALESCE(SUM(s.allocated_size), 0) AS allocated_size,
+    -- A snapshot that does not say what was asked for has blocks without it, too.
+    COALESCE(c.allocated_requested - COALESCE(SUM(s.requested_size), 0), 0) AS requested_size,
+    c.active - c.allocated - COALESCE(SUM(s.pending_size), 0) AS pending_size
+  FROM counters AS c
+  LEFT JOIN by_stack AS s
+    ON s.device_id = c.device_id
+  GROUP BY c.device_id, c.trace_index, c.allocated, c.active, c.allocated_requested
+),
 summed AS (
   SELECT
     device_id,
@@ -104,17 +132,18 @@ summed AS (
   GROUP BY device_id, trace_index, part, stack_id
   UNION ALL
   SELECT
-    r.device_id AS device_id,
-    p.trace_index AS trace_index,
+    device_id,
+    trace_index,
     'unexplained' AS part,
     CAST(NULL AS BIGINT) AS stack_id,
-    r.allocated_size AS allocated_size,
-    r.requested_size AS requested_size,
+    allocated_size,
+    requested_size,
     0 AS block_count,
-    r.pending_size AS pending_size
-  FROM _residuals AS r
-  JOIN peaks AS p
-    ON p.device_id = r.device_id
+    pending_size
+  FROM unexplained
+  WHERE allocated_size <> 0
+    OR requested_size <> 0
+    OR pending_size <> 0
 )
 SELECT
   s.device_id AS device_id,

@@ -2,6 +2,7 @@
 
 mod contradictions;
 mod lifetimes;
+mod lost;
 mod model;
 mod order;
 mod recordings;

@@ -21,7 +21,7 @@ fn size() -> impl Strategy<Value = i128> {
     ]
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(super) fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         6 => size().prop_map(Step::Malloc),
         4 => (0..64_usize, prop::bool::weighted(0.2))
@@ -32,7 +32,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn settings() -> impl Strategy<Value = Settings> {
+pub(super) fn settings() -> impl Strategy<Value = Settings> {
     let max_split_size = prop::option::weighted(0.2, 20 * MIB..30 * MIB);
     (prop::bool::weighted(0.3), prop::bool::ANY, max_split_size).prop_map(
         |(expandable, is_padded, max_split_size)| Settings {
@@ -125,7 +125,7 @@ fn check(model: &Model, settings: Settings, first: usize) {
 }
 
 /// Every history is replayed once for each of its events, so few are enough; `PROPTEST_CASES` asks for more.
-fn config() -> ProptestConfig {
+pub(super) fn config() -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(16);
     ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
 }
