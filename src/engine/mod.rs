@@ -3,6 +3,7 @@
 //! [`Engine`] owns the asynchronous runtime and blocks, so nothing above it is asynchronous. It is not for callers that
 //! run inside a runtime themselves.
 
+mod answers;
 mod attach;
 mod bounded;
 mod checked_integers;
@@ -26,6 +27,7 @@ mod value;
 mod whole_aggregate;
 
 use std::collections::HashMap;
+use std::future::Future;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
@@ -34,7 +36,7 @@ use datafusion::common::DataFusionError;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::AggregateUDF;
-use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 
 use crate::error::{Error, Result};
 use crate::schema;
@@ -53,6 +55,7 @@ pub use statement::DeviceArgument;
 pub use stream::RowStream;
 pub use value::{SqlType, Value};
 
+use answers::Answers;
 use checked_sum::CheckedSum;
 use explain::query_error;
 use memory::Pool;
@@ -110,6 +113,7 @@ pub struct Engine {
     /// Keeps the files there as long as they may be read.
     stores: Vec<Store>,
     memory_limit: usize,
+    answers: Answers,
     /// Where sorts and aggregations put what does not fit in memory; after what writes there, because it is removed then.
     _scratch: Option<Scratch>,
 }
@@ -144,12 +148,7 @@ impl Engine {
     pub fn relation(&self, name: &str, params: &[(&str, Value)]) -> Result<Rows> {
         let relation = self.definition(name)?;
         let values = relation.definition.named(params)?;
-        let run = async {
-            let frame = relation.frame(&self.context, &values).await?;
-            let schema = Arc::clone(frame.schema().inner());
-            Ok(Rows { schema, batches: frame.collect().await? })
-        };
-        self.runtime.caught(run).map_err(|source| self.relation_failed(name, &source))
+        self.collected(name, format!("{name}{values:?}"), relation.frame(&self.context, &values))
     }
 
     /// The relation that `R` reads, as typed rows.
@@ -165,12 +164,23 @@ impl Engine {
     /// # Errors
     /// There is no such table, or it cannot be read.
     pub fn table(&self, name: &str) -> Result<Rows> {
+        self.collected(name, name.to_owned(), self.context.table(name))
+    }
+
+    /// All rows of what `name` stands for, unless the same question was answered before.
+    fn collected(
+        &self,
+        name: &str,
+        question: String,
+        frame: impl Future<Output = Result<DataFrame, DataFusionError>>,
+    ) -> Result<Rows> {
         let run = async {
-            let frame = self.context.table(name).await?;
+            let frame = frame.await?;
             let schema = Arc::clone(frame.schema().inner());
             Ok(Rows { schema, batches: frame.collect().await? })
         };
-        self.runtime.caught(run).map_err(|source| self.relation_failed(name, &source))
+        let ask = || self.runtime.caught(run).map_err(|source| self.relation_failed(name, &source));
+        self.answers.once(question, ask)
     }
 
     /// The table that `R` reads, all of it, as typed rows; for tables that are small.
@@ -250,7 +260,9 @@ impl Engine {
         bounded::register(&context, options.memory_limit);
         let memory_limit = options.memory_limit;
         let (macros, relations, stores) = (HashMap::new(), Vec::new(), Vec::new());
-        let engine = Self { runtime, context, macros, relations, stores, memory_limit, _scratch: scratch };
+        let answers = Answers::default();
+        let engine =
+            Self { runtime, context, macros, relations, stores, memory_limit, answers, _scratch: scratch };
         engine.new_schema(OWN)?;
         Ok(engine)
     }

@@ -9,7 +9,7 @@ use arrow::record_batch::RecordBatch;
 use crate::error::{Error, Result};
 
 /// A small relation, all of it in memory.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Rows {
     /// Names and types of the columns, also where there are no rows.
     pub schema: SchemaRef,
