@@ -15,6 +15,7 @@
 -- @column left_out_count      BIGINT  Events left out when the snapshot was read.
 -- @column active_bytes        BIGINT  Bytes in blocks that are allocated or wait for a pending free.
 -- @column active_stack_bytes  BIGINT  Of them, in blocks with a call stack.
+-- @column earlier_count       BIGINT  Allocations that began before the first event that is left.
 WITH events AS (
   SELECT
     device_id,
@@ -58,6 +59,14 @@ active AS (
   WHERE state IN ('active_allocated', 'active_pending_free')
   GROUP BY device_id
 ),
+before AS (
+  SELECT
+    device_id,
+    COUNT(*) AS earlier_count
+  FROM allocations
+  WHERE origin = 'before_window'
+  GROUP BY device_id
+),
 -- A snapshot says these once per device, or once for all of them.
 said AS (
   SELECT
@@ -83,7 +92,8 @@ SELECT
   s.overflow_count AS overflow_count,
   COALESCE(s.left_out_count, 0) AS left_out_count,
   COALESCE(a.active_bytes, 0) AS active_bytes,
-  COALESCE(a.active_stack_bytes, 0) AS active_stack_bytes
+  COALESCE(a.active_stack_bytes, 0) AS active_stack_bytes,
+  COALESCE(b.earlier_count, 0) AS earlier_count
 FROM devices AS d
 LEFT JOIN events AS e
   ON e.device_id = d.id
@@ -91,6 +101,8 @@ LEFT JOIN first_frees AS f
   ON f.device_id = d.id
 LEFT JOIN active AS a
   ON a.device_id = d.id
+LEFT JOIN before AS b
+  ON b.device_id = d.id
 LEFT JOIN said AS s
   ON s.device_id = d.id
 ORDER BY d.device_index

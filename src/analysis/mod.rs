@@ -1,6 +1,7 @@
 //! Small relations become judged, typed results. SQL measures, this layer judges, the renderers show.
 
 mod all;
+mod capture;
 pub mod chart;
 mod compare;
 mod devices;

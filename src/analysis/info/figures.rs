@@ -91,6 +91,6 @@ fn cells(recording: &Recording) -> Vec<Cell> {
         Cell::count(recording.event_count - recording.stack_count),
         Cell::bytes(recording.active_bytes),
         Cell::ratio(recording.stack_ratio()),
-        Cell::Text(history(recording.history(), recording.first_free_count)),
+        Cell::Text(history(recording)),
     ]
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use self::dialect_gap::{Difference, dialect_gap};
 use self::words::{Field, advice, history};
-use super::facts::SnapshotFacts;
+use super::facts::{ImportNote, SnapshotFacts};
 use super::language::{Lang, Text};
 use super::outcome::share;
 use crate::engine::{Engine, row};
@@ -59,6 +59,8 @@ row! {
         active_bytes: i64,
         /// Bytes in active blocks with a call stack.
         active_stack_bytes: i64,
+        /// Allocations that began before the first event that is left.
+        earlier_count: i64,
     }
 }
 
@@ -71,8 +73,10 @@ pub enum History {
     OneEntry,
     /// The snapshot says that the oldest events are lost.
     Overflowed,
-    /// Memory was freed whose allocation is not among the events: overflowed, or recorded from later on.
+    /// There is memory whose allocation is not among the events: overflowed, or recorded from later on.
     Incomplete,
+    /// Events were left out when the snapshot was read.
+    Cut,
     /// The ring buffer has room left.
     Whole,
     /// Nothing tells.
@@ -89,7 +93,7 @@ impl History {
             Self::Overflowed => "overflowed",
             Self::Incomplete => "overflowed_or_late",
             Self::Whole => "not_overflowed",
-            Self::Unknown => "unknown",
+            Self::Cut | Self::Unknown => "unknown",
         }
     }
 }
@@ -105,7 +109,8 @@ impl Recording {
             (1, ..) => History::OneEntry,
             // A larger ring buffer than there are events is whole, however late it was switched on.
             (_, _, Some(most)) if seen < most && self.first_free_count == 0 => History::Whole,
-            _ if self.first_free_count > 0 => History::Incomplete,
+            _ if self.left_out_count > 0 => History::Cut,
+            _ if self.first_free_count > 0 || self.earlier_count > 0 => History::Incomplete,
             _ => History::Unknown,
         }
     }
@@ -122,6 +127,7 @@ impl Recording {
             "events_without_stack": self.event_count - self.stack_count,
             "history": self.history().name(),
             "first_free_count": self.first_free_count,
+            "earlier_count": self.earlier_count,
             "max_entries": self.max_entries,
             "active_bytes": self.active_bytes,
             "active_stack_bytes": self.active_stack_bytes,
@@ -148,6 +154,8 @@ pub struct Info {
     tables: Vec<TableCount>,
     fields: Vec<FieldPresence>,
     recordings: Vec<Recording>,
+    /// Whether rows are missing or wrong because of the file.
+    lost_rows: bool,
 }
 
 impl Info {
@@ -161,6 +169,7 @@ impl Info {
             tables: engine.rows(&[])?,
             fields: engine.rows(&[])?,
             recordings: engine.rows(&[])?,
+            lost_rows: ImportNote::read(engine)?.iter().any(ImportNote::is_loss),
         })
     }
 
@@ -179,7 +188,7 @@ impl Info {
             .map(|recording| Gap {
                 name: "history".to_owned(),
                 device: Some(recording.device_index),
-                cost: history(recording.history(), recording.first_free_count),
+                cost: history(recording),
             });
         let fields = self.known_fields().filter_map(|(presence, field)| {
             let cost = field.cost(presence.row_count, presence.present_count)?;
@@ -192,13 +201,13 @@ impl Info {
     #[must_use]
     pub fn advice(&self) -> Text {
         let is_npu = self.snapshot.as_ref().is_some_and(SnapshotFacts::is_npu);
-        advice(is_npu, self.worst(), self.has_unexplained())
+        advice(self, is_npu)
     }
 
     /// Whether another recording could say more than this one.
     #[must_use]
     pub fn can_be_better(&self) -> bool {
-        self.has_unexplained() || !matches!(self.worst(), History::Whole | History::Unknown)
+        self.lost_rows || self.has_unexplained() || !matches!(self.worst(), History::Whole | History::Unknown)
     }
 
     fn has_unexplained(&self) -> bool {
@@ -215,9 +224,10 @@ impl Info {
             History::Never => 0,
             History::OneEntry => 1,
             History::Overflowed => 2,
-            History::Incomplete => 3,
-            History::Unknown => 4,
-            History::Whole => 5,
+            History::Cut => 3,
+            History::Incomplete => 4,
+            History::Unknown => 5,
+            History::Whole => 6,
         });
         worst.unwrap_or(History::Never)
     }
@@ -272,6 +282,7 @@ mod tests {
 
     fn recording(events: i64, first_frees: i64, most: Option<i64>, overflowed: Option<i64>) -> Recording {
         Recording {
+            earlier_count: first_frees,
             device_index: 0,
             event_count: events,
             stack_count: 0,
@@ -298,5 +309,9 @@ mod tests {
         ] {
             assert_eq!(recording.history(), expected, "{recording:?}");
         }
+        let earlier = Recording { earlier_count: 3, ..recording(9, 0, None, None) };
+        assert_eq!(earlier.history(), History::Incomplete, "none of the three was freed");
+        let part = Recording { left_out_count: 5, ..recording(9, 2, None, None) };
+        assert_eq!(part.history(), History::Cut, "what was left out says nothing of the recording");
     }
 }

@@ -1,6 +1,7 @@
 //! What `info` says: the cost of a field that is absent, the state of a history, and how to record a better snapshot.
 
-use super::History;
+use super::{History, Info, Recording};
+use crate::analysis::capture;
 use crate::analysis::language::Text;
 use crate::quantity;
 
@@ -112,9 +113,9 @@ impl Field {
     }
 }
 
-/// What the state of a history means.
-pub(super) fn history(history: History, first_frees: i64) -> Text {
-    match history {
+/// What the history of a device means.
+pub(super) fn history(recording: &Recording) -> Text {
+    match recording.history() {
         History::Never => {
             Text::new("never recorded: final state only, no curves", "未开启记录：只有最终状态，没有曲线")
         }
@@ -126,13 +127,33 @@ pub(super) fn history(history: History, first_frees: i64) -> Text {
             "ring buffer overflowed: the oldest events are lost",
             "环形缓冲区溢出：最早的事件已丢失",
         ),
-        History::Incomplete => {
-            let count = quantity::count(first_frees);
+        History::Incomplete if recording.first_free_count > 0 => {
+            let count = quantity::count(recording.first_free_count);
             Text::new(
                 format!(
                     "{count} addresses are freed before they are allocated: overflowed, or recorded late"
                 ),
                 format!("{count} 个地址先释放后分配：缓冲区溢出，或记录开始较晚"),
+            )
+        }
+        History::Incomplete => {
+            let count = quantity::counted(recording.earlier_count, "allocation is", "allocations are");
+            Text::new(
+                format!("{count} from before the first event: overflowed, or recorded late"),
+                format!(
+                    "{} 个分配早于第一个事件：缓冲区溢出，或记录开始较晚",
+                    quantity::count(recording.earlier_count)
+                ),
+            )
+        }
+        History::Cut => {
+            let count = quantity::counted(recording.left_out_count, "event", "events");
+            Text::new(
+                format!("{count} left out when the file was read: a part of its history"),
+                format!(
+                    "读取时筛除了 {} 个事件：只是历史的一部分",
+                    quantity::count(recording.left_out_count)
+                ),
             )
         }
         History::Whole => {
@@ -146,20 +167,26 @@ pub(super) fn history(history: History, first_frees: i64) -> Text {
 }
 
 /// How to record what is missing, in one line.
-pub(super) fn advice(is_npu: bool, worst: History, unexplained: bool) -> Text {
-    let module = if is_npu { "torch_npu.npu.memory" } else { "torch.cuda.memory" };
-    let record = format!("{module}._record_memory_history(max_entries=1000000)");
-    let dump = format!("{module}._dump_snapshot(\"snapshot.pickle\")");
-    match worst {
+pub(super) fn advice(info: &Info, is_npu: bool) -> Text {
+    let (record, dump) = (capture::record(is_npu), capture::dump(is_npu));
+    match info.worst() {
         History::Never | History::OneEntry => Text::new(
             format!("Capture: call `{record}` before the model is built, then `{dump}`"),
             format!("采集建议：在构建模型之前调用 `{record}`，之后调用 `{dump}`"),
+        ),
+        History::Cut => Text::new(
+            "Capture: this is a part of a recording; read the whole file before recording again",
+            "采集建议：这只是记录的一部分；重新采集之前请先读取完整文件",
         ),
         History::Overflowed | History::Incomplete => Text::new(
             format!("Capture: call `{record}` earlier, with more entries or for fewer steps, then `{dump}`"),
             format!("采集建议：更早调用 `{record}`，增大 max_entries 或减少步数，之后调用 `{dump}`"),
         ),
-        History::Whole | History::Unknown if unexplained => Text::new(
+        History::Whole | History::Unknown if info.lost_rows => Text::new(
+            format!("Capture: a dump that is whole has what is lost here (see the notes): `{dump}`"),
+            format!("采集建议：完整的转储包含此处缺失的内容（见说明）：`{dump}`"),
+        ),
+        History::Whole | History::Unknown if info.has_unexplained() => Text::new(
             format!(
                 "Capture: call `{record}` before the first allocation, so that all memory in use has a stack"
             ),
@@ -167,7 +194,7 @@ pub(super) fn advice(is_npu: bool, worst: History, unexplained: bool) -> Text {
         ),
         History::Whole | History::Unknown => Text::new(
             "Capture: nothing is missing that another recording would add",
-            "采集建议：无需重新采集",
+            "采集建议：再次采集不会得到更多信息",
         ),
     }
 }
