@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::Outcome;
 use super::interrupt::Interrupt;
 use super::prompt::Session;
-use crate::engine::{BASE, Batches, Engine, Options, QueryOptions, Value};
+use crate::engine::{BASE, Batches, Engine, Options, QueryOptions, Thing, Value};
 use crate::error::{Error, Result};
 use crate::output::{Format, Redaction, RowWriter, Sink};
 use crate::quantity;
@@ -239,13 +239,22 @@ fn read_query(path: &Path, from: impl Read) -> Result<String> {
     })
 }
 
-/// Says which devices a query asks for in vain: all that it gives back would be no rows.
+/// Says which devices and events a query asks for in vain: it would give back no rows, or those of the end.
 pub(super) fn say_unknown(engine: &Engine, batches: &Batches<'_>, out: &mut dyn io::Write) -> Result<()> {
-    for (asked, known) in engine.unknown_devices(batches)? {
+    for (asked, known) in engine.unknown(batches)? {
         let snapshot = if asked.of_base { "the second snapshot" } else { "the snapshot" };
-        let known = known.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        let list = known.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        let note = match (asked.thing, known.last()) {
+            (Thing::Device(device), _) => format!("{snapshot} has no device {device}; it has: {list}"),
+            (Thing::Event(event), Some(last)) => {
+                format!("{snapshot} has no event {event}, the last one is {last}: this is how it ended")
+            }
+            (Thing::Event(event), None) => {
+                format!("{snapshot} has no event {event}, and no other: this is how it ended")
+            }
+        };
         // Nobody listening is no failure.
-        let _closed = writeln!(out, "note: {snapshot} has no device {}; it has: {known}", asked.device_index);
+        let _closed = writeln!(out, "note: {note}");
     }
     Ok(())
 }

@@ -195,6 +195,9 @@ fn unknown(kind: &str, name: &str, place: Option<Place>, nearest: Option<String>
     wrong(format!("no {kind} called `{name}`"), place, hint)
 }
 
+/// Columns by what people call them who know another one: `--device` takes a device's number, not that of its row.
+const MEANT: [(&str, &str); 2] = [("device", "device_index"), ("event", "trace_index")];
+
 fn column_error(sql: &str, place: Option<Place>, field: &Column, valid: &[Column]) -> Error {
     let qualified = |column: &Column| match &column.relation {
         Some(relation) if field.relation.is_some() => format!("{}.{}", relation.table(), column.name),
@@ -202,7 +205,9 @@ fn column_error(sql: &str, place: Option<Place>, field: &Column, valid: &[Column
     };
     let name = qualified(field);
     let known: Vec<String> = valid.iter().map(qualified).collect();
-    let nearest = nearest(&name, known.iter().map(String::as_str));
+    let meant = MEANT.iter().find(|(called, _)| *called == name).map(|(_, meant)| (*meant).to_owned());
+    let meant = meant.filter(|meant| known.contains(meant));
+    let nearest = meant.or_else(|| nearest(&name, known.iter().map(String::as_str)));
     if nearest.is_none() && sql.contains(&format!("\"{name}\"")) {
         let hint = format!("a text stands in single quotes: '{name}'");
         return wrong(format!("no column called `{name}`"), place, Some(hint));

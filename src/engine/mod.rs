@@ -51,7 +51,7 @@ pub(crate) use rows::row;
 pub use rows::{Cell, Row, Rows, cell, check, sql_type};
 pub use sql_macro::{ColumnDoc, Dialect, Param, SqlMacro, catalog, exported_views};
 pub use sql_text::{is_ended, parameters, statements};
-pub use statement::DeviceArgument;
+pub use statement::{Asked, Thing};
 pub use stream::RowStream;
 pub use value::{SqlType, Value};
 

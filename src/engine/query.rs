@@ -15,8 +15,8 @@ use tokio::sync::mpsc::{self, Receiver};
 use tokio::task::JoinHandle;
 
 use super::attach::BASE;
-use super::rows::row;
-use super::statement::{self, DeviceArgument, Prepared};
+use super::rows::{Row as _, row};
+use super::statement::{self, Asked, Prepared, Thing};
 use super::{Engine, Value, explain, memory};
 use crate::error::{Error, Result};
 
@@ -64,27 +64,35 @@ impl Engine {
             }
         };
         let mut batches = self.batches(sql, started.schema, started.stream, watch);
-        batches.devices = started.devices;
+        batches.asked = started.asked;
         Ok(batches)
     }
 
-    /// Devices that a query asks macros for and that there are not, each with those there are.
+    /// Devices and events that a query asks macros for and that there are not, each with what there is: the numbers of
+    /// the devices, or that of the last event.
     ///
     /// # Errors
-    /// The devices cannot be read.
-    pub fn unknown_devices(&self, batches: &Batches<'_>) -> Result<Vec<(DeviceArgument, Vec<i64>)>> {
+    /// They cannot be read.
+    pub fn unknown(&self, batches: &Batches<'_>) -> Result<Vec<(Asked, Vec<i64>)>> {
         let mut unknown = Vec::new();
-        for asked in &batches.devices {
-            let table = if asked.of_base { format!("{BASE}.devices") } else { "devices".to_owned() };
-            let mut known: Vec<i64> = self
-                .table(&table)?
-                .read::<DeviceNumber>()?
-                .iter()
-                .map(|device| device.device_index)
-                .collect();
-            known.sort_unstable();
-            if !known.contains(&asked.device_index) {
-                unknown.push((*asked, known));
+        for asked in &batches.asked {
+            let name = |name: &str| if asked.of_base { format!("{BASE}.{name}") } else { name.to_owned() };
+            match asked.thing {
+                Thing::Device(device_index) => {
+                    let known = self.table(&name(DeviceNumber::RELATION))?.read::<DeviceNumber>()?;
+                    let mut known: Vec<i64> = known.iter().map(|device| device.device_index).collect();
+                    known.sort_unstable();
+                    if !known.contains(&device_index) {
+                        unknown.push((*asked, known));
+                    }
+                }
+                Thing::Event(trace_index) => {
+                    let known = self.relation(&name(LastEvent::RELATION), &[])?.read::<LastEvent>()?;
+                    let last = known.iter().map(|event| event.last_index).max();
+                    if last.is_none_or(|last| trace_index > last) {
+                        unknown.push((*asked, last.into_iter().collect()));
+                    }
+                }
             }
         }
         Ok(unknown)
@@ -117,8 +125,8 @@ impl Engine {
                 }
             }
         });
-        let devices = BTreeSet::new();
-        Batches { engine: self, sql: sql.to_owned(), schema, receiver, task, watch, ended: false, devices }
+        let asked = BTreeSet::new();
+        Batches { engine: self, sql: sql.to_owned(), schema, receiver, task, watch, ended: false, asked }
     }
 }
 
@@ -142,16 +150,24 @@ row! {
     }
 }
 
+row! {
+    /// The last event of a device.
+    struct LastEvent from "_event_ranges" {
+        /// Its position in the device's history.
+        last_index: i64,
+    }
+}
+
 /// A query that runs.
 struct Started {
     schema: SchemaRef,
     stream: SendableRecordBatchStream,
-    devices: BTreeSet<DeviceArgument>,
+    asked: BTreeSet<Asked>,
 }
 
 /// Plans a statement and starts it.
 async fn start(context: &SessionContext, sql: &str, params: &[(String, Value)]) -> Result<Started, Refusal> {
-    let Prepared { statement, devices } = statement::prepare(context, sql, params).map_err(Refusal::Ours)?;
+    let Prepared { statement, asked } = statement::prepare(context, sql, params).map_err(Refusal::Ours)?;
     let plan = context.state().statement_to_plan(statement).await?;
     // What is refused by its first word does not come so far; this is for what hides in a query, as `SELECT … INTO` does.
     let read_only =
@@ -159,7 +175,7 @@ async fn start(context: &SessionContext, sql: &str, params: &[(String, Value)]) 
     read_only.verify_plan(&plan).map_err(|_| Refusal::Ours(statement::only_reads("what it does")))?;
     let frame = context.execute_logical_plan(plan).await?;
     let schema = Arc::clone(frame.schema().inner());
-    Ok(Started { schema, stream: frame.execute_stream().await?, devices })
+    Ok(Started { schema, stream: frame.execute_stream().await?, asked })
 }
 
 /// Rows of a query as they are computed.
@@ -172,8 +188,8 @@ pub struct Batches<'a> {
     task: JoinHandle<()>,
     watch: Watch,
     ended: bool,
-    /// Devices that macros are asked for.
-    devices: BTreeSet<DeviceArgument>,
+    /// Devices and events that macros are asked for.
+    asked: BTreeSet<Asked>,
 }
 
 impl Batches<'_> {

@@ -55,18 +55,30 @@ pub(super) fn bounded(sql: &str) -> Result<()> {
 /// A statement that can be planned.
 pub(super) struct Prepared {
     pub(super) statement: Statement,
-    /// Devices that its macros are asked for.
-    pub(super) devices: BTreeSet<DeviceArgument>,
+    /// Devices and events that its macros are asked for.
+    pub(super) asked: BTreeSet<Asked>,
 }
 
-/// A device that a macro is asked for, in one of the snapshots.
+/// What a macro is asked for, in one of the snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct DeviceArgument {
-    /// Number that the snapshot should have for it.
-    pub device_index: i64,
+pub struct Asked {
+    /// What it is.
+    pub thing: Thing,
     /// Whether the macro is one of the second snapshot.
     pub of_base: bool,
 }
+
+/// A thing that a snapshot may not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Thing {
+    /// A device, by its number in the snapshot.
+    Device(i64),
+    /// An event, by its position in its device's history.
+    Event(i64),
+}
+
+/// Parameters of macros that name such a thing.
+const THINGS: [(&str, fn(i64) -> Thing); 2] = [("device", Thing::Device), ("event", Thing::Event)];
 
 /// Reads `sql`, which is one statement, and puts the values of `params` in it.
 pub(super) fn prepare(context: &SessionContext, sql: &str, params: &[(String, Value)]) -> Result<Prepared> {
@@ -77,14 +89,14 @@ pub(super) fn prepare(context: &SessionContext, sql: &str, params: &[(String, Va
     if let Some(kind) = writing(&statement) {
         return Err(only_reads(&kind));
     }
-    let (used, devices) = (BTreeSet::new(), BTreeSet::new());
-    let mut values = Values { sql, params, used, relations: 0, devices };
+    let (used, asked) = (BTreeSet::new(), BTreeSet::new());
+    let mut values = Values { sql, params, used, relations: 0, asked };
     if let ControlFlow::Break(error) = visit(&mut statement, &mut values) {
         return Err(error);
     }
     match params.iter().find(|(name, _)| !values.used.contains(name.as_str())) {
         Some((name, _)) => Err(wrong(format!("the query has no `${name}` for the parameter `{name}`"), None)),
-        None => Ok(Prepared { statement, devices: values.devices }),
+        None => Ok(Prepared { statement, asked: values.asked }),
     }
 }
 
@@ -143,7 +155,7 @@ struct Values<'a> {
     params: &'a [(String, Value)],
     used: BTreeSet<&'a str>,
     relations: usize,
-    devices: BTreeSet<DeviceArgument>,
+    asked: BTreeSet<Asked>,
 }
 
 impl Values<'_> {
@@ -160,25 +172,22 @@ impl Values<'_> {
         })
     }
 
-    /// Notes the device that a call asks for.
-    fn note_device(&mut self, called: &str, arguments: &[FunctionArg]) -> Result<()> {
+    /// Notes the device and the event that a call asks for.
+    fn note(&mut self, called: &str, arguments: &[FunctionArg]) -> Result<()> {
         let (of_base, name) = match called.split_once('.') {
             Some((schema, name)) => (schema == BASE, name),
             None => (false, called),
         };
         let definition = catalog()?.into_iter().find(|definition| definition.name == name);
-        let place = definition.and_then(|definition| {
-            definition
-                .params
-                .iter()
-                .position(|param| param.name == "device")
-                .filter(|_| !definition.needs_base)
-        });
-        if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(device))) =
-            place.and_then(|at| arguments.get(at))
-            && let Constant::Integer(device_index) = constant(device)
-        {
-            self.devices.insert(DeviceArgument { device_index, of_base });
+        let Some(definition) = definition.filter(|definition| !definition.needs_base) else { return Ok(()) };
+        for (param, thing) in THINGS {
+            let place = definition.params.iter().position(|known| known.name == param);
+            if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))) =
+                place.and_then(|at| arguments.get(at))
+                && let Constant::Integer(number) = constant(argument)
+            {
+                self.asked.insert(Asked { thing: thing(number), of_base });
+            }
         }
         Ok(())
     }
@@ -239,7 +248,7 @@ impl VisitorMut for Values<'_> {
             }
         }
         let called = name.0.first().and_then(|part| part.as_ident()).map(|ident| ident.value.clone());
-        match self.note_device(called.as_deref().unwrap_or_default(), &arguments.args) {
+        match self.note(called.as_deref().unwrap_or_default(), &arguments.args) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(error),
         }

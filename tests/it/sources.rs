@@ -136,7 +136,7 @@ fn what_is_read_of_a_folder_is_said() {
 }
 
 #[test]
-fn a_query_for_a_device_that_is_not_there_says_so() {
+fn a_query_for_a_device_or_an_event_that_is_not_there_says_so() {
     let (one, other) = (fixture("npu_two_devices.pickle"), fixture("npu_leak.pickle"));
     let run = |query: &str| {
         let arguments =
@@ -152,6 +152,12 @@ fn a_query_for_a_device_that_is_not_there_says_so() {
             "note: the second snapshot has no device 1; it has: 0\n",
         ),
         ("device_compare(device => $d)", ""),
+        ("live_at(event => $d)", ""),
+        ("live_at(-1, $d - 9)", ""),
+        (
+            "live_at(event => $d * 1000000)",
+            "note: the snapshot has no event 9000000, the last one is 127: this is how it ended\n",
+        ),
     ] {
         let (_, said) = run(&format!("SELECT device_index FROM {call}"));
         assert_eq!(said, expected, "{call}");

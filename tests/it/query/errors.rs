@@ -67,6 +67,12 @@ fn an_unknown_name_brings_its_place_and_the_nearest() {
              SELECT s.totalsize FROM segments AS s\n           ^\n\nhint: did you mean `s.total_size`?\n",
         ),
         (
+            "SELECT * FROM devices WHERE device = 1",
+            "error: no column called `device`\n  at line 1, column 29:\n    \
+             SELECT * FROM devices WHERE device = 1\n                                ^\n\nhint: did you mean \
+             `device_index`?\n",
+        ),
+        (
             "SELECT 1 +\n  sume(size) FROM traces",
             "error: no function called `sume`\n  at line 2, column 3:\n      sume(size) FROM traces\n      ^\n\n\
              hint: did you mean `sum`?\n",
