@@ -58,6 +58,11 @@ def main() -> int:
     if options.list:
         print(json.dumps([{key: q[key] for key in ("id", "question", "snapshots", "form")} for q in questions], ensure_ascii=False, indent=1))
         return 0
+    if not options.answers and not os.path.isdir(options.fixtures):
+        parser.error(
+            "there is no folder `{}`: --fixtures takes the folder of that name in npusnap's repository, "
+            "whose snapshots the questions are about".format(options.fixtures)
+        )
     given = None
     if options.answers:
         with open(options.answers, encoding="utf-8") as file:
