@@ -43,9 +43,23 @@ fn earlier(outcome: &OomOutcome) -> Option<Finding> {
         );
     }
     if let Some(grown) = beyond(outcome.setup.grown) {
+        let before = beyond(outcome.setup.preceded()).map(quantity::count);
+        let before = before.map_or_else(
+            || (String::new(), String::new()),
+            |count| {
+                (
+                    format!(", what happened before of the newest {count}"),
+                    format!("，最近 {count} 次列出了此前的事件"),
+                )
+            },
+        );
+        let _infallible = write!(
+            en,
+            ". Who had grown is told of the newest {grown}{}; with `--param newest={most}` of all",
+            before.0
+        );
         let _infallible =
-            write!(en, ". Who had grown is told of the newest {grown}, with `--param newest={most}` of all");
-        let _infallible = write!(zh, "。最近 {grown} 次失败列出了增长者，`--param newest={most}` 可列出全部");
+            write!(zh, "。最近 {grown} 次失败列出了增长者{}；`--param newest={most}` 可列出全部", before.1);
     }
     Some(Finding {
         rule: "oom/earlier",

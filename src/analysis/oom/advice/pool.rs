@@ -90,8 +90,8 @@ pub(super) fn pinned(state: &State) -> Text {
     Text::new(
         format!(
             "expandable segments are on already, and still {free} was free in {blocks}, the largest of {largest}: a page that \
-             holds a small live tensor cannot go back, and neither garbage_collection_threshold nor max_split_size_mb touches \
-             such segments. Allocate long-lived tensors before short-lived ones, and free what lives on between the blocks"
+             holds a small live tensor cannot go back, and neither garbage_collection_threshold nor max_split_size_mb helps \
+             there. Allocate long-lived tensors before short-lived ones, and free what lives on between the blocks"
         ),
         format!(
             "已启用可扩展段，但仍有 {free} 空闲在 {} 个块中，最大单块仅 {largest}：页内只要有小张量存活就无法归还，\
