@@ -3,7 +3,9 @@
 -- reserved, allocated and pending_free_bytes are the curves' values at the event: memory that the allocator gave back
 -- before it gave up is gone already. Where the free memory lay is worked out from what was mapped and what lived there;
 -- of a device with many such events, only for the newest 16. NULL where the events do not lead up to the final state (no
--- replay_checks.base).
+-- replay_checks.base). A request is served from segments of its own kind only: small ones for up to 1 MiB, large ones
+-- for more. The kind_ columns count what lies in those; they are NULL too where the event does not say what was asked
+-- for.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
@@ -23,6 +25,13 @@
 -- @column private_free_bytes    BIGINT   Bytes in no block there.
 -- @column other_stream_bytes    BIGINT   Of pool_free_bytes, what belongs to other streams than the request's.
 -- @column unused_segment_bytes  BIGINT   Bytes of mapped ranges of the default pool without any block.
+-- @column kind_free_bytes       BIGINT   Of pool_free_bytes, what lies in segments of the request's kind.
+-- @column kind_largest_free     BIGINT   Bytes of the largest gap there; 0 without one.
+-- @column kind_hole_count       BIGINT   Gaps there.
+-- @column kind_other_bytes      BIGINT   Of kind_free_bytes, what belongs to other streams than the request's.
+-- @column kind_private_bytes    BIGINT   Of private_free_bytes, what lies in segments of the request's kind.
+-- @column kind_cut_bytes        BIGINT   Of kind_free_bytes, what lies around blocks in segments of the request's
+--   stream that are large enough for it and not expandable: what a limit on splitting would have kept whole.
 -- @column workspace_bytes       BIGINT   Bytes of the NPU's workspaces at the moment of the dump.
 -- @column capacity_seen         BIGINT   The most that reserved + device_free came to at the device's out-of-memory
 --   events: the device has at least that much; NULL where no event says.
@@ -35,24 +44,56 @@ WITH replayed AS (
   WHERE reserved IS NOT NULL
     AND active IS NOT NULL
 ),
-pools AS (
+ranges AS (
   SELECT
     s.device_id AS device_id,
     s.trace_index AS trace_index,
-    SUM(CASE WHEN s.is_private = 0 THEN s.free_bytes ELSE 0 END) AS pool_free_bytes,
-    MAX(CASE WHEN s.is_private = 0 THEN s.largest_free_block ELSE 0 END) AS largest_free_block,
-    SUM(CASE WHEN s.is_private = 0 THEN s.hole_count ELSE 0 END) AS hole_count,
-    SUM(CASE WHEN s.is_private = 1 THEN s.total_size ELSE 0 END) AS private_reserved,
-    SUM(CASE WHEN s.is_private = 1 THEN s.free_bytes ELSE 0 END) AS private_free_bytes,
-    SUM(CASE WHEN s.is_private = 0 AND s.stream <> e.stream THEN s.free_bytes ELSE 0 END)
-      AS other_stream_bytes,
-    SUM(CASE WHEN s.is_private = 0 AND s.block_count = 0 THEN s.total_size ELSE 0 END)
-      AS unused_segment_bytes
+    s.total_size AS total_size,
+    s.free_bytes AS free_bytes,
+    s.hole_count AS hole_count,
+    s.largest_free_block AS largest_free_block,
+    s.block_count AS block_count,
+    s.is_private AS is_private,
+    CASE WHEN s.stream <> e.stream THEN 1 ELSE 0 END AS is_other,
+    CASE WHEN e.size <= 1048576 THEN s.is_small ELSE 1 - s.is_small END AS is_kind,
+    CASE
+      WHEN s.is_expandable = 0 AND s.block_count > 0 AND s.total_size >= e.size THEN 1
+      ELSE 0
+    END AS is_cut
   FROM segments_at AS s
   JOIN _oom_events AS e
     ON e.device_id = s.device_id
     AND e.trace_index = s.trace_index
-  GROUP BY s.device_id, s.trace_index
+),
+pools AS (
+  SELECT
+    device_id,
+    trace_index,
+    SUM(CASE WHEN is_private = 0 THEN free_bytes ELSE 0 END) AS pool_free_bytes,
+    MAX(CASE WHEN is_private = 0 THEN largest_free_block ELSE 0 END) AS largest_free_block,
+    SUM(CASE WHEN is_private = 0 THEN hole_count ELSE 0 END) AS hole_count,
+    SUM(CASE WHEN is_private = 1 THEN total_size ELSE 0 END) AS private_reserved,
+    SUM(CASE WHEN is_private = 1 THEN free_bytes ELSE 0 END) AS private_free_bytes,
+    SUM(CASE WHEN is_private = 0 AND is_other = 1 THEN free_bytes ELSE 0 END)
+      AS other_stream_bytes,
+    SUM(CASE WHEN is_private = 0 AND block_count = 0 THEN total_size ELSE 0 END)
+      AS unused_segment_bytes,
+    SUM(CASE WHEN is_private = 0 AND is_kind = 1 THEN free_bytes ELSE 0 END) AS kind_free_bytes,
+    MAX(CASE WHEN is_private = 0 AND is_kind = 1 THEN largest_free_block ELSE 0 END)
+      AS kind_largest_free,
+    SUM(CASE WHEN is_private = 0 AND is_kind = 1 THEN hole_count ELSE 0 END) AS kind_hole_count,
+    SUM(CASE WHEN is_private = 0 AND is_kind = 1 AND is_other = 1 THEN free_bytes ELSE 0 END)
+      AS kind_other_bytes,
+    SUM(CASE WHEN is_private = 1 AND is_kind = 1 THEN free_bytes ELSE 0 END)
+      AS kind_private_bytes,
+    SUM(
+      CASE
+        WHEN is_private = 0 AND is_kind = 1 AND is_other = 0 AND is_cut = 1 THEN free_bytes
+        ELSE 0
+      END
+    ) AS kind_cut_bytes
+  FROM ranges
+  GROUP BY device_id, trace_index
 ),
 -- Where nothing was mapped there is no range to add up.
 looked_into AS (
@@ -99,6 +140,18 @@ SELECT
   COALESCE(p.private_free_bytes, r.zero) AS private_free_bytes,
   COALESCE(p.other_stream_bytes, r.zero) AS other_stream_bytes,
   COALESCE(p.unused_segment_bytes, r.zero) AS unused_segment_bytes,
+  CASE WHEN e.size IS NOT NULL THEN COALESCE(p.kind_free_bytes, r.zero) END
+    AS kind_free_bytes,
+  CASE WHEN e.size IS NOT NULL THEN COALESCE(p.kind_largest_free, r.zero) END
+    AS kind_largest_free,
+  CASE WHEN e.size IS NOT NULL THEN COALESCE(p.kind_hole_count, r.zero) END
+    AS kind_hole_count,
+  CASE WHEN e.size IS NOT NULL THEN COALESCE(p.kind_other_bytes, r.zero) END
+    AS kind_other_bytes,
+  CASE WHEN e.size IS NOT NULL THEN COALESCE(p.kind_private_bytes, r.zero) END
+    AS kind_private_bytes,
+  CASE WHEN e.size IS NOT NULL THEN COALESCE(p.kind_cut_bytes, r.zero) END
+    AS kind_cut_bytes,
   COALESCE(w.workspace_bytes, 0) AS workspace_bytes,
   c.capacity_seen AS capacity_seen,
   e.stream AS stream,

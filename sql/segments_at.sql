@@ -24,6 +24,9 @@
 -- @column largest_block       BIGINT  Bytes of the largest block; 0 without one.
 -- @column stream              BIGINT  Stream; NULL where none is known.
 -- @column is_private          BIGINT  1 in a pool other than (0, 0).
+-- @column is_small            BIGINT  1 where it serves requests of up to 1 MiB, 0 where it serves larger ones: told
+--   by its blocks; without any by its size, since segments for large requests have 10 MiB or more.
+-- @column is_expandable       BIGINT  1 where it was mapped page by page, 0 where it is a segment.
 WITH anchored AS (
   SELECT d.id AS device_id
   FROM devices AS d
@@ -158,7 +161,8 @@ items AS (
     0 AS size,
     0 AS is_allocated,
     d.stream AS stream,
-    d.is_private AS is_private
+    d.is_private AS is_private,
+    CASE WHEN d.start_count > 0 THEN 0 ELSE 1 END AS is_expandable
   FROM depths AS d
   CROSS JOIN sides AS x
   WHERE ((d.depth > 0) <> (d.depth - d.depth_change > 0) OR (d.depth > 0 AND d.start_count > 0))
@@ -173,7 +177,8 @@ items AS (
     CASE WHEN a.allocated_until IS NULL OR a.allocated_until > m.trace_index THEN 1 ELSE 0 END
       AS is_allocated,
     CAST(NULL AS BIGINT) AS stream,
-    0 AS is_private
+    0 AS is_private,
+    0 AS is_expandable
   FROM moments AS m
   JOIN _sized_allocations AS a
     ON a.device_id = m.device_id
@@ -190,6 +195,7 @@ placed AS (
     is_allocated,
     stream,
     is_private,
+    is_expandable,
     SUM(CASE WHEN rank = 1 THEN 1 ELSE 0 END) OVER (
       PARTITION BY device_id, trace_index
       ORDER BY address, rank
@@ -218,6 +224,7 @@ gaps AS (
     is_allocated,
     stream,
     is_private,
+    is_expandable,
     CASE WHEN rank <> 1 AND address > used_until THEN address - used_until ELSE 0 END AS gap
   FROM placed
   -- A block that lies in no range is one that the final state contradicts.
@@ -238,7 +245,8 @@ ranges AS (
     SUM(CASE WHEN rank = 2 THEN 1 ELSE 0 END) AS block_count,
     MAX(size) AS largest_block,
     MAX(CASE WHEN rank = 1 THEN stream END) AS stream,
-    MAX(CASE WHEN rank = 1 THEN is_private ELSE 0 END) AS is_private
+    MAX(CASE WHEN rank = 1 THEN is_private ELSE 0 END) AS is_private,
+    MAX(CASE WHEN rank = 1 THEN is_expandable ELSE 0 END) AS is_expandable
   FROM gaps
   GROUP BY device_id, trace_index, begun
 )
@@ -256,7 +264,13 @@ SELECT
   r.block_count AS block_count,
   r.largest_block AS largest_block,
   r.stream AS stream,
-  r.is_private AS is_private
+  r.is_private AS is_private,
+  CASE
+    WHEN r.block_count > 0 THEN CASE WHEN r.largest_block <= 1048576 THEN 1 ELSE 0 END
+    WHEN r.end_address - r.address < 10485760 THEN 1
+    ELSE 0
+  END AS is_small,
+  r.is_expandable AS is_expandable
 FROM ranges AS r
 JOIN devices AS d
   ON d.id = r.device_id

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::analyze::{NPUSNAP, fixture, golden, json, rules, text};
-use crate::support::pickler::Py;
+use crate::support::pickler::{Py, dict, int, tuple};
 use crate::support::pool::{MIB, event, oom, segment, snapshot, written};
 
 /// 100 MiB in five segments of 20; of each, 10 are freed again: 50 MiB are free, in pieces of 10.
@@ -154,6 +154,188 @@ fn a_snapshot_without_history_cannot_know() {
     let json = json(&fixture("cuda_empty.pickle"), "oom", &[]);
     assert_eq!(json["result"]["events"], json!([]));
     assert_eq!(rules(&json), [("oom/no_history".to_owned(), "info".to_owned())]);
+}
+
+/// Segments with blocks that live from before the window, and nothing recorded but failures.
+fn failed(segments: Vec<Py>, failures: Vec<Py>) -> Py {
+    snapshot(segments, vec![failures])
+}
+
+/// 20 MiB in use, on stream 0 in the default pool.
+fn full() -> Py {
+    segment(0, 1 << 28, "large", &[(20 * MIB, "active_allocated")])
+}
+
+/// 60 MiB of which the first is in use.
+fn nearly_free() -> Py {
+    segment(0, 2 << 28, "large", &[(2 * MIB, "active_allocated"), (58 * MIB, "inactive")])
+}
+
+fn advice(event: &Value) -> String {
+    let advice = event["advice"].as_array().unwrap();
+    advice.iter().map(|text| text.as_str().unwrap()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn memory_that_is_free_for_another_stream_is_told_as_such_whether_segments_expand_or_not() {
+    for is_expandable in [false, true] {
+        let of_kind = |segment: Py| segment.with("is_expandable", Py::Bool(is_expandable));
+        let other = of_kind(nearly_free()).with("stream", int(8));
+        let json = of("s.pickle", &failed(vec![of_kind(full()), other], vec![oom(30 * MIB, 4 * MIB)]));
+        let event = &json["result"]["events"][0];
+        assert_eq!(event["cause"], "other_stream", "expandable: {is_expandable}");
+        assert_eq!(
+            (&event["kind_free_bytes"], &event["kind_other_bytes"]),
+            (&json!(58 << 20), &json!(58 << 20))
+        );
+        assert!(advice(event).starts_with("58.00 MiB was free for other streams"), "{}", advice(event));
+        assert_eq!(rules(&json), [("oom/other_stream".to_owned(), "critical".to_owned())]);
+    }
+}
+
+#[test]
+fn a_hole_in_what_an_expandable_segment_has_mapped_cannot_be_grown() {
+    let middle = segment(
+        0,
+        1 << 28,
+        "large",
+        &[(20 * MIB, "active_allocated"), (90 * MIB, "inactive"), (10 * MIB, "active_allocated")],
+    );
+    let middle = middle.with("is_expandable", Py::Bool(true));
+    // 20 MiB of the driver's and the 90 would make up 100 in one piece, but not behind the last block.
+    let json = of("s.pickle", &failed(vec![middle], vec![oom(100 * MIB, 20 * MIB)]));
+    let event = &json["result"]["events"][0];
+    assert_eq!(event["cause"], "fragmentation");
+    let said = advice(event);
+    assert!(
+        said.contains("expandable segments are on already, and still 90.00 MiB was free in 1 block"),
+        "{said}"
+    );
+    assert!(
+        !said.contains("garbage_collection_threshold:") && !said.contains("max_split_size_mb:"),
+        "{said}"
+    );
+}
+
+#[test]
+fn memory_that_is_free_in_private_pools_is_told_as_such() {
+    let private = nearly_free().with("segment_pool_id", tuple([int(0), int(3)]));
+    let json = of("s.pickle", &failed(vec![full(), private], vec![oom(30 * MIB, 4 * MIB)]));
+    let event = &json["result"]["events"][0];
+    assert_eq!(event["cause"], "private_pools");
+    assert_eq!((&event["pool_free_bytes"], &event["kind_private_bytes"]), (&json!(0), &json!(58 << 20)));
+    assert!(advice(event).starts_with("private pools held 60.00 MiB, of which 58.00 MiB was free"));
+    assert_eq!(rules(&json), [("oom/private_pools".to_owned(), "critical".to_owned())]);
+}
+
+#[test]
+fn a_request_is_too_large_only_for_a_device_that_never_had_more() {
+    let json = of("s.pickle", &failed(vec![full()], vec![oom(30 * MIB, 4 * MIB)]));
+    let event = &json["result"]["events"][0];
+    assert_eq!(event["cause"], "request_too_large");
+    assert!(advice(event).starts_with("a single request of 30.00 MiB is more than the 24.00 MiB"));
+    assert_eq!(rules(&json), [("oom/request_too_large".to_owned(), "critical".to_owned())]);
+    // An earlier failure saw 120 MiB: 96 of them are held beside the pool at the later one.
+    let failures = vec![oom(200 * MIB, 100 * MIB), oom(30 * MIB, 4 * MIB)];
+    let json = of("s.pickle", &failed(vec![full()], failures));
+    let events = &json["result"]["events"];
+    assert_eq!(events[0]["cause"], "request_too_large");
+    assert_eq!(events[1]["outside_pool_bytes"], 96 << 20);
+    assert_eq!(events[1]["cause"], "outside_pool");
+}
+
+#[test]
+fn a_driver_that_the_event_is_silent_on_is_taken_for_neither_empty_nor_full() {
+    let bare = |size: i128| oom(size, 0).without("device_free");
+    // All of the pool is in use: that much is known.
+    let json = of("s.pickle", &failed(vec![full()], vec![bare(30 * MIB)]));
+    let event = &json["result"]["events"][0];
+    assert_eq!(event["cause"], "capacity");
+    assert!(!advice(event).contains("driver") && !advice(event).contains('?'), "{}", advice(event));
+    // Of this pool most is free, but not enough; what the driver had may have been a lot.
+    let json = of("s.pickle", &failed(vec![full(), nearly_free()], vec![bare(200 * MIB)]));
+    let event = &json["result"]["events"][0];
+    assert_eq!(event["cause"], "unknown");
+    assert!(advice(event).contains("does not say what the driver had left"), "{}", advice(event));
+    assert_eq!(rules(&json), [("oom/unknown".to_owned(), "critical".to_owned())]);
+}
+
+#[test]
+fn holes_in_small_segments_are_no_fragmentation_of_a_large_request() {
+    let small = |place: i128| {
+        let blocks = [(MIB, "active_allocated"), (MIB, "inactive")];
+        segment(0, (1 << 28) + place * 2 * MIB, "small", &blocks)
+    };
+    let json = of("s.pickle", &failed((0..40).map(small).collect(), vec![oom(30 * MIB, 0)]));
+    let event = &json["result"]["events"][0];
+    assert_eq!((&event["pool_free_bytes"], &event["kind_free_bytes"]), (&json!(40 << 20), &json!(0)));
+    assert_eq!(event["cause"], "other_kind");
+    assert!(advice(event).starts_with("40.00 MiB was free in segments for requests of up to 1 MiB"));
+    assert_eq!(rules(&json), [("oom/other_kind".to_owned(), "critical".to_owned())]);
+    // A small request takes from them; from large ones it does not.
+    let json = of("s.pickle", &failed(vec![full(), nearly_free()], vec![oom(MIB, 0)]));
+    let event = &json["result"]["events"][0];
+    assert_eq!(event["cause"], "other_kind");
+    assert!(advice(event).contains("expandable_segments:True"), "{}", advice(event));
+}
+
+#[test]
+fn splitting_is_limited_where_large_blocks_were_cut_up_and_the_settings_allow_it() {
+    let cut = |place: i128| {
+        let blocks = [(15 * MIB, "inactive"), (10 * MIB, "active_allocated"), (15 * MIB, "inactive")];
+        segment(0, place << 28, "large", &blocks)
+    };
+    let failure = || failed((1..=3).map(cut).collect(), vec![oom(30 * MIB, 0)]);
+    let with = |limit: i128| {
+        let settings = dict([("max_split_size", int(limit)), ("expandable_segments", Py::Bool(false))]);
+        let json = of("s.pickle", &failure().with("allocator_settings", settings));
+        advice(&json["result"]["events"][0])
+    };
+    let said = with(-1);
+    assert!(said.contains("max_split_size_mb:30 keeps blocks as large as this request"), "{said}");
+    assert!(said.contains("90.00 MiB was free around blocks in segments of 30.00 MiB or more"), "{said}");
+    assert!(with(64 * MIB).contains("max_split_size_mb:30 in place of 64.00 MiB"));
+    assert!(!with(25 * MIB).contains("max_split_size_mb"), "it is set already");
+    // No block of the 20 MiB segments was as large as the request.
+    let json = of("s.pickle", &fragmented(vec![oom(30 * MIB, 4 * MIB)]));
+    assert!(!advice(&json["result"]["events"][0]).contains("max_split_size_mb"));
+}
+
+#[test]
+fn of_many_failures_the_earlier_ones_are_judged_by_what_is_known_of_them() {
+    let failures = || (0..18).map(|_| oom(30 * MIB, 4 * MIB)).collect::<Vec<Py>>();
+    let json = of("s.pickle", &fragmented(failures()));
+    let events = json["result"]["events"].as_array().unwrap();
+    assert_eq!(events.len(), 18);
+    // 25 events build the pool up; each failure is an event of the next one's history.
+    for (place, event) in events.iter().enumerate() {
+        assert_eq!(event["preceding"].as_array().unwrap().len(), 25 + place);
+    }
+    let (early, late) = (&events[1], &events[2]);
+    assert_eq!((&early["cause"], &late["cause"]), (&json!("unknown"), &json!("fragmentation")));
+    assert_eq!((&early["reserved"], &early["pool_free_bytes"]), (&json!(100 << 20), &Value::Null));
+    assert_eq!(early["grew_last"], Value::Null, "nobody looked");
+    assert!(late["grew_last"].as_array().is_some_and(|rows| !rows.is_empty()));
+    let said = advice(early);
+    assert!(said.contains("segments_at(newest => 17)") && !said.contains("_record_memory_history"), "{said}");
+    let last = json["findings"].as_array().unwrap().last().unwrap();
+    assert_eq!((&last["rule"], &last["evidence"]["earlier_count"]), (&json!("oom/earlier"), &json!(2)));
+    let said = last["message"].as_str().unwrap();
+    assert!(said.contains("--param newest=18") && said.contains("segments_at(newest => 18)"), "{said}");
+
+    // The parameter does what the sentence says.
+    let (_place, path) = written("s.pickle", &fragmented(failures()));
+    let more = self::json(&path, "oom", &["--param", "newest=18"]);
+    let events = more["result"]["events"].as_array().unwrap();
+    assert!(events.iter().all(|event| event["grew_last"].as_array().is_some_and(|rows| !rows.is_empty())));
+    let fewer = self::json(&path, "oom", &["--param", "newest=1"]);
+    let events = fewer["result"]["events"].as_array().unwrap();
+    assert!(events.iter().all(|event| event["preceding"].is_array()), "that is promised of every failure");
+
+    // Where the curves are enough for a cause it is told of the earlier ones too.
+    let failures = (0..18).map(|_| oom(70 * MIB, 4 * MIB)).collect();
+    let json = of("s.pickle", &fragmented(failures));
+    assert_eq!(json["result"]["events"][0]["cause"], "capacity");
 }
 
 #[test]

@@ -7,7 +7,8 @@ use std::process::{Command, Output};
 
 use serde_json::Value;
 
-use crate::support::analyze;
+use crate::support::pickler::Py;
+use crate::support::{analyze, pool};
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures")
@@ -217,4 +218,28 @@ fn a_file_that_was_read_in_part_is_not_called_healthy_before_that_is_said() {
     assert!(done.status.success(), "{done:?}");
     let found = analyze::json(&place.path().join("cut.npusnap"), "overview", &[]);
     assert_eq!(analyze::rules(&found)[0], ("overview/salvaged".to_owned(), "warning".to_owned()), "{found}");
+}
+
+#[test]
+fn many_segments_are_blamed_on_what_is_off_only_where_it_is() {
+    let of_kind = |is_expandable: bool| {
+        let segments = (1..=100).map(|place| {
+            let blocks = [(20 * pool::MIB, "active_allocated")];
+            pool::segment(0, place << 28, "large", &blocks).with("is_expandable", Py::Bool(is_expandable))
+        });
+        let (_place, path) = pool::written("s.pickle", &pool::snapshot(segments.collect(), vec![]));
+        let json = analyze::json(&path, "overview", &[]);
+        let findings = json["findings"].as_array().unwrap();
+        findings.iter().find(|finding| finding["rule"] == "overview/segments").cloned().unwrap()
+    };
+    let fixed = of_kind(false);
+    assert_eq!(
+        fixed["message"],
+        "100 segments, none of them expandable: expandable segments would need fewer"
+    );
+    assert_eq!(fixed["evidence"]["expandable_count"], 0);
+    let expandable = of_kind(true);
+    assert_eq!(expandable["evidence"]["expandable_count"], 100);
+    let message = expandable["message"].as_str().unwrap();
+    assert!(message.starts_with("100 segments, though 100 of them are expandable"), "{message}");
 }

@@ -1,90 +1,8 @@
 //! Why a request failed: told from what was free, where, and in which pieces.
 
-use super::OomContext;
-use crate::analysis::fragment::DeviceFragmentation;
+use super::state::State;
 use crate::analysis::outcome::share;
 use crate::analysis::thresholds::Thresholds;
-
-/// A device at the moment a request failed; `None` is not known.
-#[derive(Debug, Clone, Default)]
-pub(super) struct State {
-    /// Bytes asked for, rounded.
-    pub(super) requested: Option<i64>,
-    /// Bytes the driver had left.
-    pub(super) device_free: Option<i64>,
-    /// Bytes in segments.
-    pub(super) reserved: Option<i64>,
-    /// Bytes in allocated blocks.
-    pub(super) allocated: Option<i64>,
-    /// Bytes that waited for another stream.
-    pub(super) pending_free_bytes: Option<i64>,
-    /// Bytes free in the default pool.
-    pub(super) pool_free_bytes: Option<i64>,
-    /// Bytes of the largest free block of it.
-    pub(super) largest_free_block: Option<i64>,
-    /// Free blocks of it.
-    pub(super) hole_count: Option<i64>,
-    /// Bytes in segments of private pools.
-    pub(super) private_reserved: Option<i64>,
-    /// Bytes free in them.
-    pub(super) private_free_bytes: Option<i64>,
-    /// Bytes free in the default pool for other streams.
-    pub(super) other_stream_bytes: Option<i64>,
-    /// Bytes of whole free segments.
-    pub(super) unused_segment_bytes: Option<i64>,
-    /// Bytes of NPU workspaces.
-    pub(super) workspace_bytes: i64,
-    /// Whether segments are expandable: they grow by pages.
-    pub(super) is_expandable: bool,
-    /// Bytes that neither the pool nor the driver's free memory accounts for, as far as the device is known.
-    pub(super) outside_pool_bytes: Option<i64>,
-    /// Bytes outside the pool that the driver counts by component when the snapshot is dumped; without workspaces.
-    pub(super) counted_outside_bytes: Option<i64>,
-    /// The largest of those components, and its bytes.
-    pub(super) largest_outside: Option<(String, i64)>,
-}
-
-impl From<&OomContext> for State {
-    fn from(context: &OomContext) -> Self {
-        let seen = context.reserved.zip(context.device_free).map(|(reserved, free)| reserved + free);
-        Self {
-            requested: context.requested,
-            device_free: context.device_free,
-            reserved: context.reserved,
-            allocated: context.allocated,
-            pending_free_bytes: context.pending_free_bytes,
-            pool_free_bytes: context.pool_free_bytes,
-            largest_free_block: context.largest_free_block,
-            hole_count: context.hole_count,
-            private_reserved: context.private_reserved,
-            private_free_bytes: context.private_free_bytes,
-            other_stream_bytes: context.other_stream_bytes,
-            unused_segment_bytes: context.unused_segment_bytes,
-            workspace_bytes: context.workspace_bytes,
-            is_expandable: false,
-            outside_pool_bytes: context.capacity_seen.zip(seen).map(|(most, seen)| most - seen),
-            ..Self::default()
-        }
-    }
-}
-
-impl From<&DeviceFragmentation> for State {
-    fn from(device: &DeviceFragmentation) -> Self {
-        Self {
-            reserved: Some(device.reserved),
-            allocated: Some(device.allocated),
-            pending_free_bytes: Some(device.pending_free_bytes),
-            pool_free_bytes: Some(device.hole_bytes + device.unused_segment_bytes),
-            largest_free_block: Some(device.largest_hole.max(device.largest_unused_segment)),
-            hole_count: Some(device.hole_count + device.unused_segment_count),
-            private_reserved: Some(device.private_reserved),
-            private_free_bytes: Some(device.private_free_bytes),
-            unused_segment_bytes: Some(device.unused_segment_bytes),
-            workspace_bytes: device.workspace_bytes,
-            ..Self::default()
-        }
-    }
-}
 
 /// Why a request failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +17,8 @@ pub(super) enum Cause {
     OtherStream,
     /// Enough was free in private pools.
     PrivatePools,
+    /// Enough was free in the pool, but in segments for requests of the other kind, small or large.
+    OtherKind,
     /// Enough is held beside the pool: by workspaces, or by what nobody accounts for.
     OutsidePool,
     /// More was asked for than the device has for this program.
@@ -107,39 +27,6 @@ pub(super) enum Cause {
     Capacity,
     /// The request or the state is not known.
     Unknown,
-}
-
-const MIB: i64 = 1 << 20;
-
-impl State {
-    /// Bytes held beside the pool, by whichever account knows of most.
-    pub(super) fn outside(&self) -> i64 {
-        let counted = self.counted_outside_bytes.unwrap_or_default();
-        counted.saturating_add(self.workspace_bytes).max(self.outside_pool_bytes.unwrap_or_default())
-    }
-
-    /// Whether more is counted outside the pool than in it.
-    fn is_mostly_outside(&self) -> bool {
-        self.counted_outside_bytes.zip(self.reserved).is_some_and(|(outside, reserved)| outside > reserved)
-    }
-
-    /// Bytes that the allocator asks the driver for to serve a request: a segment, or the pages that an expandable one
-    /// lacks if its last free block is the largest there is.
-    fn needed(&self, requested: i64) -> i64 {
-        let up_to = |size: i64, unit: i64| size.saturating_add(unit - 1) / unit * unit;
-        if self.is_expandable {
-            let page = if requested <= MIB { 2 * MIB } else { 20 * MIB };
-            let lacking = requested - self.largest_free_block.unwrap_or_default();
-            return up_to(lacking.max(1), page);
-        }
-        if requested <= MIB {
-            2 * MIB
-        } else if requested < 10 * MIB {
-            20 * MIB
-        } else {
-            up_to(requested, 2 * MIB)
-        }
-    }
 }
 
 impl Cause {
@@ -151,6 +38,7 @@ impl Cause {
             Self::Fragmentation => "fragmentation",
             Self::OtherStream => "other_stream",
             Self::PrivatePools => "private_pools",
+            Self::OtherKind => "other_kind",
             Self::OutsidePool => "outside_pool",
             Self::RequestTooLarge => "request_too_large",
             Self::Capacity => "capacity",
@@ -161,72 +49,108 @@ impl Cause {
     /// The first cause that the state bears out, from the one that is easiest to remedy to the one that is not.
     pub(super) fn of(state: &State, thresholds: &Thresholds) -> Self {
         let Some(requested) = state.requested else { return Self::of_unknown_request(state, thresholds) };
-        let driver = state.device_free.unwrap_or_default();
-        if driver >= state.needed(requested) {
+        if state.device_free.is_some_and(|driver| driver >= state.needed(requested)) {
             return Self::MemoryLimit;
         }
-        let (Some(reserved), Some(allocated), Some(free), Some(pending)) =
-            (state.reserved, state.allocated, state.pool_free_bytes, state.pending_free_bytes)
-        else {
-            return Self::Unknown;
-        };
-        let counted = state.counted_outside_bytes.unwrap_or_default();
-        if requested > reserved.saturating_add(driver).max(counted) {
+        let Some(unallocated) = state.unallocated() else { return Self::Unknown };
+        if state.device_bytes().is_some_and(|device| requested > device) {
             return Self::RequestTooLarge;
         }
-        let waits =
-            share(pending, reserved - allocated).is_some_and(|part| part > thresholds.pending_warning);
-        if pending > 0 && (waits || free + driver < requested) && free + driver + pending >= requested {
-            return Self::PendingFree;
+        let in_pool = match state.kind_free_bytes {
+            Some(free) => Self::of_free(state, requested, free, thresholds),
+            None => Self::of_unallocated(state, requested, unallocated, thresholds),
+        };
+        in_pool.unwrap_or_else(|| Self::of_what_is_held(state, requested, thresholds))
+    }
+
+    /// What `free` bytes in segments of the request's kind say; `None` where nothing in the pool would have been enough.
+    fn of_free(state: &State, requested: i64, free: i64, thresholds: &Thresholds) -> Option<Self> {
+        let driver = state.device_free.unwrap_or_default();
+        let pending = state.pending_free_bytes.unwrap_or_default();
+        if pending > 0
+            && (waits(state, thresholds) || free + driver < requested)
+            && free + driver + pending >= requested
+        {
+            return Some(Self::PendingFree);
         }
-        let others = state.other_stream_bytes.unwrap_or_default();
-        if free >= requested && free - others + driver < requested {
-            return Self::OtherStream;
+        let others = state.kind_other_bytes.unwrap_or_default();
+        if state.would_do(free, requested) {
+            let own_would_do = others == 0 || free - others + driver >= requested;
+            return Some(if own_would_do { Self::Fragmentation } else { Self::OtherStream });
         }
-        // What the driver had left helps only where it makes up a segment together with pages of the pool.
-        if free >= requested || free > 0 && free + driver >= state.needed(requested) {
-            return Self::Fragmentation;
+        let private = state.kind_private_bytes.unwrap_or_default();
+        if private > 0 && state.would_do(free + private, requested) {
+            return Some(Self::PrivatePools);
         }
-        let private = state.private_free_bytes.unwrap_or_default();
-        let with_private = free + private;
-        if private > 0 && (with_private >= requested || with_private + driver >= state.needed(requested)) {
-            return Self::PrivatePools;
+        // Pages of the one kind seldom make up a segment of the other: only what was enough by itself is told.
+        (state.pool_free_bytes.unwrap_or_default() >= requested).then_some(Self::OtherKind)
+    }
+
+    /// What can be said where nobody laid the pool out: no more than `unallocated` was free, but whose it was and in
+    /// which pieces is not known. `None` where that would not have been enough in whatever place.
+    fn of_unallocated(
+        state: &State,
+        requested: i64,
+        unallocated: i64,
+        thresholds: &Thresholds,
+    ) -> Option<Self> {
+        let driver = state.device_free.unwrap_or_default();
+        let pending = state.pending_free_bytes.unwrap_or_default();
+        if pending > 0
+            && (waits(state, thresholds) || unallocated + driver < requested)
+            && pending + driver >= requested
+        {
+            return Some(Self::PendingFree);
         }
-        let full = share(allocated, reserved + driver).is_some_and(|part| part >= thresholds.oom_full);
-        if state.outside() >= requested && (!full || state.is_mostly_outside()) {
+        state.would_do(unallocated + pending, requested).then_some(Self::Unknown)
+    }
+
+    /// Nothing that was free would have been enough: what is held in the pool or beside it took the room.
+    fn of_what_is_held(state: &State, requested: i64, thresholds: &Thresholds) -> Self {
+        let full = state.is_full(thresholds.oom_full);
+        let is_driver_known = state.device_free.is_some();
+        // What the driver had left may have been a lot where it is not known, whatever is held beside the pool.
+        let leaves_room = is_driver_known && !full;
+        if state.outside() >= requested && (leaves_room || state.is_mostly_outside()) {
             Self::OutsidePool
-        } else {
+        } else if is_driver_known || full {
             Self::Capacity
+        } else {
+            Self::Unknown
         }
     }
 
     /// Without the request only what stands out can be told.
     fn of_unknown_request(state: &State, thresholds: &Thresholds) -> Self {
-        let (Some(reserved), Some(allocated), Some(pending)) =
+        let (Some(reserved), Some(allocated), Some(_)) =
             (state.reserved, state.allocated, state.pending_free_bytes)
         else {
             return Self::Unknown;
         };
-        let unallocated = reserved - allocated;
-        if share(pending, unallocated).is_some_and(|part| part > thresholds.pending_warning) {
+        if waits(state, thresholds) {
             return Self::PendingFree;
         }
-        let split = unallocated - state.unused_segment_bytes.unwrap_or_default();
+        let split = reserved - allocated - state.unused_segment_bytes.unwrap_or_default();
         if share(split, reserved).is_some_and(|part| part >= thresholds.fragment_critical) {
             return Self::Fragmentation;
         }
         if state.is_mostly_outside() {
             return Self::OutsidePool;
         }
-        if share(allocated, reserved).is_some_and(|part| part >= thresholds.oom_full) {
-            return Self::Capacity;
-        }
-        Self::Unknown
+        if state.is_full(thresholds.oom_full) { Self::Capacity } else { Self::Unknown }
     }
+}
+
+/// Whether most of what is not allocated waits for another stream.
+fn waits(state: &State, thresholds: &Thresholds) -> bool {
+    let unallocated = state.reserved.zip(state.allocated).map(|(reserved, allocated)| reserved - allocated);
+    let part = state.pending_free_bytes.zip(unallocated).and_then(|(pending, whole)| share(pending, whole));
+    part.is_some_and(|part| part > thresholds.pending_warning)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::state::MIB;
     use super::*;
 
     const GIB: i64 = 1 << 30;
@@ -240,11 +164,26 @@ mod tests {
             allocated: Some(20 * GIB),
             pending_free_bytes: Some(0),
             pool_free_bytes: Some(0),
-            largest_free_block: Some(0),
             private_free_bytes: Some(0),
-            other_stream_bytes: Some(0),
+            kind_free_bytes: Some(0),
+            kind_other_bytes: Some(0),
+            kind_private_bytes: Some(0),
             ..State::default()
         }
+    }
+
+    /// The same with so many bytes free in segments of the request's kind, and in no others.
+    fn free(bytes: i64) -> State {
+        State {
+            allocated: Some(20 * GIB - bytes),
+            pool_free_bytes: Some(bytes),
+            kind_free_bytes: Some(bytes),
+            ..state()
+        }
+    }
+
+    fn expandable(state: State) -> State {
+        State { is_expandable: true, ..state }
     }
 
     fn cause(state: &State) -> Cause {
@@ -258,29 +197,21 @@ mod tests {
 
     #[test]
     fn enough_in_small_pieces_is_fragmentation() {
-        let state = State { allocated: Some(17 * GIB), pool_free_bytes: Some(3 * GIB), ..state() };
-        assert_eq!(cause(&state), Cause::Fragmentation);
+        assert_eq!(cause(&free(3 * GIB)), Cause::Fragmentation);
     }
 
     #[test]
     fn enough_for_another_stream_is_not_fragmentation() {
-        let state = State {
-            allocated: Some(17 * GIB),
-            pool_free_bytes: Some(3 * GIB),
-            other_stream_bytes: Some(5 * GIB / 2),
-            ..state()
-        };
+        let state = State { kind_other_bytes: Some(5 * GIB / 2), ..free(3 * GIB) };
+        assert_eq!(cause(&state), Cause::OtherStream);
+        // Together with what the driver had left it would have been enough, but none of it was the stream's own.
+        let state = State { kind_other_bytes: Some(1950 * MIB), ..free(1950 * MIB) };
         assert_eq!(cause(&state), Cause::OtherStream);
     }
 
     #[test]
     fn what_waits_for_a_stream_is_told_from_holes() {
-        let state = State {
-            allocated: Some(16 * GIB),
-            pool_free_bytes: Some(GIB),
-            pending_free_bytes: Some(3 * GIB),
-            ..state()
-        };
+        let state = State { allocated: Some(16 * GIB), pending_free_bytes: Some(3 * GIB), ..free(GIB) };
         assert_eq!(cause(&state), Cause::PendingFree);
     }
 
@@ -294,7 +225,12 @@ mod tests {
 
     #[test]
     fn private_pools_and_workspaces_are_named() {
-        let private = State { allocated: Some(17 * GIB), private_free_bytes: Some(3 * GIB), ..state() };
+        let private = State {
+            allocated: Some(17 * GIB),
+            private_free_bytes: Some(3 * GIB),
+            kind_private_bytes: Some(3 * GIB),
+            ..state()
+        };
         assert_eq!(cause(&private), Cause::PrivatePools);
         let workspace = State { allocated: Some(16 * GIB), workspace_bytes: 4 * GIB, ..state() };
         assert_eq!(cause(&workspace), Cause::OutsidePool);
@@ -309,7 +245,10 @@ mod tests {
         assert_eq!(cause(&State { allocated: Some(16 * GIB), ..counted(GIB) }), Cause::Capacity);
         let large = State { requested: Some(25 * GIB), ..counted(30 * GIB) };
         assert_eq!(cause(&large), Cause::OutsidePool, "the device has that much");
-        assert_eq!(cause(&State { requested: Some(31 * GIB), ..counted(30 * GIB) }), Cause::RequestTooLarge);
+        // 20 GiB of the pool and 30 beside it: a device of 50 GiB is too small for 51, and full where 31 are asked for.
+        let asked = |requested: i64| State { requested: Some(requested * GIB), ..counted(30 * GIB) };
+        assert_eq!(cause(&asked(51)), Cause::RequestTooLarge);
+        assert_eq!(cause(&asked(31)), Cause::Capacity);
         assert_eq!(cause(&State { requested: None, ..counted(30 * GIB) }), Cause::OutsidePool);
     }
 
@@ -319,23 +258,97 @@ mod tests {
     }
 
     #[test]
+    fn a_device_that_has_had_more_is_not_too_small() {
+        // 60 GiB were seen at another failure; 20 of the pool and 0.1 of the driver are left of them.
+        let seen = State { outside_pool_bytes: Some(40 * GIB - 100 * MIB), ..state() };
+        assert_eq!(cause(&State { requested: Some(25 * GIB), ..seen.clone() }), Cause::OutsidePool);
+        assert_eq!(cause(&State { requested: Some(61 * GIB), ..seen }), Cause::RequestTooLarge);
+        let workspace = State { workspace_bytes: 22 * GIB, ..state() };
+        assert_eq!(cause(&State { requested: Some(21 * GIB), ..workspace }), Cause::OutsidePool);
+    }
+
+    #[test]
+    fn expandable_segments_do_not_grow_from_whatever_is_free() {
+        // 4 GiB are free, all of them for another stream.
+        let others = State { kind_other_bytes: Some(4 * GIB), ..free(4 * GIB) };
+        assert_eq!(cause(&expandable(others)), Cause::OtherStream);
+        // 990 MiB are free, but not at an end: with 40 of the driver there they would have made up 1 GiB.
+        let hole = State { requested: Some(GIB), device_free: Some(40 * MIB), ..free(990 * MIB) };
+        assert_eq!(cause(&expandable(hole.clone())), Cause::Fragmentation);
+        let less = State { device_free: Some(39 * MIB), ..hole };
+        assert_eq!(cause(&expandable(less)), Cause::Capacity, "34 MiB lack, which are two pages");
+    }
+
+    #[test]
+    fn a_limit_is_claimed_only_where_the_driver_had_every_page() {
+        let asked = |driver: i64| State { requested: Some(61 * MIB), device_free: Some(driver), ..state() };
+        assert_eq!(cause(&expandable(asked(80 * MIB))), Cause::MemoryLimit);
+        assert_eq!(cause(&expandable(asked(79 * MIB))), Cause::Capacity);
+        assert_eq!(cause(&asked(62 * MIB)), Cause::MemoryLimit, "a segment of its own is of 62 MiB");
+    }
+
+    #[test]
+    fn what_the_request_cannot_use_is_not_its_fragmentation() {
+        let small = State { requested: Some(30 * MIB), device_free: Some(0), ..state() };
+        let small = State { allocated: Some(20 * GIB - 40 * MIB), pool_free_bytes: Some(40 * MIB), ..small };
+        assert_eq!(cause(&small), Cause::OtherKind);
+        let less = State { requested: Some(41 * MIB), ..small };
+        assert_eq!(cause(&less), Cause::Capacity);
+        let private = State {
+            private_free_bytes: Some(3 * GIB),
+            kind_private_bytes: Some(0),
+            allocated: Some(17 * GIB),
+            ..state()
+        };
+        assert_eq!(cause(&private), Cause::Capacity, "the private pools' free memory is in small segments");
+    }
+
+    #[test]
+    fn what_is_not_known_of_the_driver_is_not_claimed() {
+        let unknown = |state: State| State { device_free: None, ..state };
+        assert_eq!(cause(&unknown(state())), Cause::Capacity, "all of the pool is allocated");
+        assert_eq!(cause(&unknown(State { requested: Some(30 * GIB), ..state() })), Cause::Capacity);
+        let half = State { requested: Some(30 * GIB), ..free(10 * GIB) };
+        assert_eq!(cause(&unknown(half)), Cause::Unknown, "a request of any size may have fitted in");
+        assert_eq!(cause(&unknown(free(3 * GIB))), Cause::Fragmentation);
+        let others = State { kind_other_bytes: Some(2 * GIB), ..free(3 * GIB) };
+        assert_eq!(cause(&unknown(others)), Cause::OtherStream);
+        let waiting = State { pending_free_bytes: Some(2 * GIB), allocated: Some(18 * GIB), ..state() };
+        assert_eq!(cause(&unknown(waiting)), Cause::PendingFree);
+        let private = State { kind_private_bytes: Some(2 * GIB), allocated: Some(18 * GIB), ..state() };
+        assert_eq!(cause(&unknown(private)), Cause::PrivatePools);
+    }
+
+    #[test]
+    fn a_pool_that_was_not_laid_out_is_judged_by_its_curves() {
+        let curves = |allocated: i64, pending: i64| State {
+            allocated: Some(allocated),
+            pending_free_bytes: Some(pending),
+            pool_free_bytes: None,
+            kind_free_bytes: None,
+            kind_other_bytes: None,
+            kind_private_bytes: None,
+            ..state()
+        };
+        assert_eq!(cause(&curves(20 * GIB, 0)), Cause::Capacity);
+        assert_eq!(cause(&curves(17 * GIB, 0)), Cause::Unknown, "3 GiB were free, but where?");
+        assert_eq!(
+            cause(&curves(17 * GIB, 2 * GIB)),
+            Cause::PendingFree,
+            "that waited, wherever the rest was"
+        );
+        assert_eq!(cause(&curves(17 * GIB, GIB)), Cause::Unknown);
+        let limited = State { device_free: Some(2 * GIB), ..curves(17 * GIB, 0) };
+        assert_eq!(cause(&limited), Cause::MemoryLimit);
+        let large = State { requested: Some(30 * GIB), ..curves(17 * GIB, 0) };
+        assert_eq!(cause(&large), Cause::RequestTooLarge);
+    }
+
+    #[test]
     fn without_request_or_state_nothing_is_claimed() {
         assert_eq!(cause(&State::default()), Cause::Unknown);
         assert_eq!(cause(&State { requested: Some(GIB), ..State::default() }), Cause::Unknown);
         let full = State { requested: None, ..state() };
         assert_eq!(cause(&full), Cause::Capacity);
-    }
-
-    #[test]
-    fn segments_have_the_sizes_that_the_allocator_asks_for() {
-        let plain = State::default();
-        assert_eq!(plain.needed(512), 2 * MIB);
-        assert_eq!(plain.needed(MIB + 512), 20 * MIB);
-        assert_eq!(plain.needed(10 * MIB), 10 * MIB);
-        assert_eq!(plain.needed(11 * MIB), 12 * MIB);
-        // 61 MiB with 1 MiB at the end of what is mapped: three pages of 20 MiB.
-        let expandable = State { is_expandable: true, largest_free_block: Some(MIB), ..State::default() };
-        assert_eq!(expandable.needed(61 * MIB), 60 * MIB);
-        assert_eq!(expandable.needed(62 * MIB), 80 * MIB);
     }
 }

@@ -91,8 +91,8 @@ fn details(failure: &Failure, recent: Option<i64>) -> Vec<Figure> {
         )));
         figures.push(Figure::Table(stack(failure, about("Call stack of the request", "该请求的调用栈"))));
     }
-    if !failure.event.growth.is_empty() {
-        let rows = failure.event.growth.iter().take(STACKS).map(grown).collect();
+    if let Some(growth) = failure.event.growth.as_ref().filter(|rows| !rows.is_empty()) {
+        let rows = growth.iter().take(STACKS).map(grown).collect();
         let grew = lately(recent);
         figures.push(Figure::Table(TableFigure::new(
             about(grew.get(Lang::En), grew.get(Lang::Zh)),
@@ -107,8 +107,8 @@ fn details(failure: &Failure, recent: Option<i64>) -> Vec<Figure> {
             rows,
         )));
     }
-    if !failure.event.preceding.is_empty() {
-        let rows = failure.event.preceding.iter().map(before).collect();
+    if let Some(preceding) = failure.event.preceding.as_ref().filter(|rows| !rows.is_empty()) {
+        let rows = preceding.iter().map(before).collect();
         figures.push(Figure::Table(TableFigure::new(
             about("Events before, newest first", "此前的事件（由新到旧）"),
             &[

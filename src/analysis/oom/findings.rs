@@ -1,6 +1,9 @@
 //! What the failures mean, in a sentence each.
 
-use super::cause::{Cause, State};
+use std::fmt::Write as _;
+
+use super::cause::Cause;
+use super::state::State;
 use super::{Failure, OomOutcome};
 use crate::analysis::language::{Lang, Text};
 use crate::analysis::outcome::{Finding, Quantity, Severity, Subject};
@@ -11,7 +14,7 @@ pub(super) fn all(outcome: &OomOutcome) -> Vec<Finding> {
     if outcome.events.is_empty() {
         return vec![none(outcome)];
     }
-    let mut findings: Vec<Finding> = outcome.shown().map(of_failure).collect();
+    let mut findings: Vec<Finding> = outcome.shown().map(|failure| of_failure(failure, outcome)).collect();
     findings.extend(earlier(outcome));
     findings
 }
@@ -21,14 +24,48 @@ fn earlier(outcome: &OomOutcome) -> Option<Finding> {
     let count = outcome.events.len().saturating_sub(outcome.shown().count());
     let count = i64::try_from(count).ok().filter(|count| *count > 0)?;
     let requests = quantity::counted(count, "request", "requests");
+    let (mut en, mut zh) = (
+        format!("{requests} failed before these; JSON has them all"),
+        format!("在这些之前还有 {} 次请求失败；JSON 中有全部记录", quantity::count(count)),
+    );
+    let most = outcome.events.iter().map(|failure| failure.event.newest).max().unwrap_or_default();
+    let beyond = |among: Option<i64>| among.filter(|among| *among < most);
+    if let Some(laid_out) = beyond(outcome.setup.laid_out) {
+        let _infallible = write!(
+            en,
+            ". Where free memory lay is worked out for the newest {laid_out} of each device; the others are judged by what was \
+             reserved and allocated (`SELECT * FROM segments_at(newest => {most})` lays the pool out at all of them)"
+        );
+        let _infallible = write!(
+            zh,
+            "。只对每个设备最近的 {laid_out} 次失败还原了空闲内存的位置，其余依据预留与已分配量判断\
+             （`SELECT * FROM segments_at(newest => {most})` 可还原全部失败时的内存池布局）"
+        );
+    }
+    if let Some(grown) = beyond(outcome.setup.grown) {
+        let before = beyond(outcome.setup.preceded()).map(quantity::count);
+        let before = before.map_or_else(
+            || (String::new(), String::new()),
+            |count| {
+                (
+                    format!(", what happened before of the newest {count}"),
+                    format!("，最近 {count} 次列出了此前的事件"),
+                )
+            },
+        );
+        let _infallible = write!(
+            en,
+            ". Who had grown is told of the newest {grown}{}; with `--param newest={most}` of all",
+            before.0
+        );
+        let _infallible =
+            write!(zh, "。最近 {grown} 次失败列出了增长者{}；`--param newest={most}` 可列出全部", before.1);
+    }
     Some(Finding {
         rule: "oom/earlier",
         severity: Severity::Info,
         subject: Subject::Snapshot,
-        message: Text::new(
-            format!("{requests} failed before these; JSON has them all"),
-            format!("在这些之前还有 {} 次请求失败；JSON 中有全部记录", quantity::count(count)),
-        ),
+        message: Text::new(en, zh),
         evidence: vec![("earlier_count", Quantity::Count(count))],
     })
 }
@@ -40,6 +77,7 @@ fn rule(cause: Cause) -> &'static str {
         Cause::Fragmentation => "oom/fragmentation",
         Cause::OtherStream => "oom/other_stream",
         Cause::PrivatePools => "oom/private_pools",
+        Cause::OtherKind => "oom/other_kind",
         Cause::OutsidePool => "oom/outside_pool",
         Cause::RequestTooLarge => "oom/request_too_large",
         Cause::Capacity => "oom/capacity",
@@ -67,6 +105,10 @@ pub(super) fn words(cause: Cause) -> Text {
         Cause::PrivatePools => {
             Text::new("enough was free, but in private pools", "空闲总量足够，但位于私有内存池")
         }
+        Cause::OtherKind => Text::new(
+            "enough was free, but in segments for requests of another size",
+            "空闲总量足够，但位于供另一类大小的请求使用的 segment",
+        ),
         Cause::OutsidePool => Text::new("memory beside the pool took the room", "内存池之外的占用挤占了空间"),
         Cause::RequestTooLarge => {
             Text::new("the request is larger than the device has", "请求大于设备可用的全部内存")
@@ -76,7 +118,7 @@ pub(super) fn words(cause: Cause) -> Text {
     }
 }
 
-fn of_failure(failure: &Failure) -> Finding {
+fn of_failure(failure: &Failure, outcome: &OomOutcome) -> Finding {
     let (event, state) = (&failure.event, &failure.event.state);
     let cause = words(failure.cause);
     let (subject, en, zh) = match event.trace_index {
@@ -113,8 +155,14 @@ fn of_failure(failure: &Failure) -> Finding {
         ("largest_free_block", Quantity::Bytes(state.largest_free_block)),
         ("pending_free_bytes", Quantity::Bytes(state.pending_free_bytes)),
     ];
+    if state.kind_free_bytes.is_some() {
+        evidence.push(("kind_free_bytes", Quantity::Bytes(state.kind_free_bytes)));
+    }
     if state.counted_outside_bytes.is_some() {
         evidence.push(("counted_outside_bytes", Quantity::Bytes(state.counted_outside_bytes)));
+    }
+    if failure.cause == Cause::Fragmentation {
+        evidence.extend(outcome.setup.expandable_count(event.device_index));
     }
     Finding { rule: rule(failure.cause), severity: Severity::Critical, subject, message, evidence }
 }

@@ -20,8 +20,9 @@ fn chart(failure: &Failure) -> ChartFigure {
         address: None,
         stack_id: failed.stack_id,
     });
-    let before = failed.preceding.iter().map(event);
-    let known = failed.preceding.iter().map(|event| (event.stack_id, event.frames_json.as_deref()));
+    let preceding = failed.preceding.as_deref().unwrap_or_default();
+    let before = preceding.iter().map(event);
+    let known = preceding.iter().map(|event| (event.stack_id, event.frames_json.as_deref()));
     let known = known.chain([(failed.stack_id, failed.frames_json.as_deref())]);
     let mut stacks: Vec<StackWords> =
         known.filter_map(|(id, frames)| Some(StackWords::parse(id?, frames?))).collect();

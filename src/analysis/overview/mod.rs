@@ -1,11 +1,16 @@
 //! Overview: what each device holds at the moment of the dump, and whether that is healthy.
 
+mod figures;
+
+use std::collections::HashMap;
+
 use serde_json::{Value, json};
 
 use super::chart::{self, ChartFigure};
 use super::facts::ImportNote;
+use super::fragment::DeviceFragmentation;
 use super::language::{Lang, Text};
-use super::outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, TableFigure, bytes, share};
+use super::outcome::{Figure, Finding, Outcome, Quantity, Severity, bytes, share};
 use super::outside::{self, Components, OutsidePool};
 use super::thresholds::{Thresholds, judge};
 use super::{Analysis, Scope};
@@ -79,10 +84,16 @@ impl Analysis for Overview {
     fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope<'_>) -> Result<Box<dyn Outcome>> {
         let devices: Vec<DeviceOverview> = scope.rows(engine)?;
         // Pinned host memory is a domain of its own: it stands beside the devices, never among them.
-        let (host, devices) = devices.into_iter().partition(|device| device.device_index < 0);
+        let (host, devices): (Vec<_>, Vec<_>) =
+            devices.into_iter().partition(|device| device.device_index < 0);
         let outside = scope.rows(engine)?;
         let read_to = ImportNote::damaged_from(engine)?;
-        Ok(Box::new(OverviewOutcome { devices, host, outside, read_to, thresholds: thresholds.clone() }))
+        // Which segments are expandable says another relation, and matters only where there are many.
+        let has_many = devices.iter().any(|device| device.segments_severity(thresholds).is_some());
+        let parts: Vec<DeviceFragmentation> = if has_many { scope.rows(engine)? } else { Vec::new() };
+        let expandable = parts.iter().map(|part| (part.device_index, part.expandable_count)).collect();
+        let thresholds = thresholds.clone();
+        Ok(Box::new(OverviewOutcome { devices, host, outside, read_to, expandable, thresholds }))
     }
 }
 
@@ -94,6 +105,8 @@ struct OverviewOutcome {
     outside: Vec<OutsidePool>,
     /// Byte from which on the file is damaged; `None` for a whole one.
     read_to: Option<i64>,
+    /// Expandable segments by device, where a device has many segments.
+    expandable: HashMap<i64, i64>,
     thresholds: Thresholds,
 }
 
@@ -123,7 +136,10 @@ impl Outcome for OverviewOutcome {
         if self.devices.is_empty() {
             return vec![nothing_here()];
         }
-        let of_device = |device: &DeviceOverview| device.findings(&self.thresholds, &self.outside(device));
+        let of_device = |device: &DeviceOverview| {
+            let expandable = self.expandable.get(&device.device_index).copied();
+            device.findings(&self.thresholds, &self.outside(device), expandable)
+        };
         let mut findings: Vec<Finding> = self.read_to.map(cut_short).into_iter().collect();
         findings.extend(self.devices.iter().flat_map(of_device));
         Finding::sort_worst_first(&mut findings);
@@ -131,20 +147,20 @@ impl Outcome for OverviewOutcome {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        let mut figures = Vec::new();
+        let mut tables = Vec::new();
         for (title, devices) in [
             (Text::new("Devices", "设备"), &self.devices),
             (Text::new("Pinned host memory", "主机锁页内存"), &self.host),
         ] {
             if !devices.is_empty() {
-                figures.push(Figure::Table(counters(title, devices)));
+                tables.push(Figure::Table(figures::counters(title, devices)));
             }
         }
         if !self.devices.is_empty() {
-            figures.push(Figure::Table(blocks(&self.devices)));
+            tables.push(Figure::Table(figures::blocks(&self.devices)));
         }
-        figures.extend(outside::table(&self.outside).map(Figure::Table));
-        figures
+        tables.extend(outside::table(&self.outside).map(Figure::Table));
+        tables
     }
 
     fn charts(&self, engine: &Engine, wanted: &dyn Fn(i64) -> bool) -> Result<Vec<ChartFigure>> {
@@ -200,12 +216,17 @@ impl DeviceOverview {
         share(bytes, self.reserved)
     }
 
-    fn findings(&self, thresholds: &Thresholds, outside: &Components) -> Vec<Finding> {
+    fn findings(
+        &self,
+        thresholds: &Thresholds,
+        outside: &Components,
+        expandable: Option<i64>,
+    ) -> Vec<Finding> {
         let findings: Vec<Finding> = [
             self.oom_finding(),
             self.fragment_finding(thresholds),
             self.pending_finding(thresholds),
-            self.segments_finding(thresholds),
+            self.segments_finding(thresholds, expandable),
             self.empty_finding(),
             self.workspace_finding(),
             self.outside_finding(outside),
@@ -309,21 +330,35 @@ self.device_index,
         })
     }
 
-    fn segments_finding(&self, thresholds: &Thresholds) -> Option<Finding> {
+    fn segments_severity(&self, thresholds: &Thresholds) -> Option<Severity> {
         #[expect(clippy::cast_precision_loss, reason = "a count of segments is far below 2^53")]
         let count = self.segment_count as f64;
-        let severity = judge(Some(count), thresholds.segments_warning, thresholds.segments_critical)?;
+        judge(Some(count), thresholds.segments_warning, thresholds.segments_critical)
+    }
+
+    /// Many segments; `expandable` of them grow by pages already.
+    fn segments_finding(&self, thresholds: &Thresholds, expandable: Option<i64>) -> Option<Finding> {
+        let severity = self.segments_severity(thresholds)?;
         let count = quantity::count(self.segment_count);
-        Some(Finding::on_device(
-            self.device_index,
-            "overview/segments",
-            severity,
-            Text::new(
-                format!("{count} segments: expandable segments would need fewer"),
-                format!("共有 {count} 个 segment，数量偏多；启用可扩展段（expandable_segments）可以减少"),
+        let mut evidence = vec![("segment_count", Quantity::Count(self.segment_count))];
+        evidence.extend(expandable.map(|expandable| ("expandable_count", Quantity::Count(expandable))));
+        let message = match expandable.filter(|expandable| *expandable > 0).map(quantity::count) {
+            Some(expandable) => Text::new(
+                format!(
+                    "{count} segments, though {expandable} of them are expandable: each is a stretch of mapped memory of its own"
+                ),
+                format!(
+                    "共有 {count} 个 segment，数量偏多，其中 {expandable} 个已是可扩展段：每个都是一段独立映射的内存"
+                ),
             ),
-            vec![("segment_count", Quantity::Count(self.segment_count))],
-        ))
+            None => Text::new(
+                format!("{count} segments, none of them expandable: expandable segments would need fewer"),
+                format!(
+                    "共有 {count} 个 segment，数量偏多且均不可扩展；启用可扩展段（expandable_segments）可以减少"
+                ),
+            ),
+        };
+        Some(Finding::on_device(self.device_index, "overview/segments", severity, message, evidence))
     }
 
     fn empty_finding(&self) -> Option<Finding> {
@@ -413,58 +448,4 @@ fn nothing_here() -> Finding {
             "没有 segment，也没有事件：转储时缓存分配器不持有任何内存",
         ),
     )
-}
-
-fn counters(title: Text, devices: &[DeviceOverview]) -> TableFigure {
-    let headings = [
-        ("device", "设备"),
-        ("type", "类型"),
-        ("reserved", "预留"),
-        ("allocated", "已分配"),
-        ("active", "活跃"),
-        ("requested", "请求"),
-        ("fragmentation", "碎片率"),
-        ("segments", "段数"),
-        ("blocks", "块数"),
-        ("events", "事件"),
-        ("workspace", "workspace"),
-    ];
-    let row = |device: &DeviceOverview| {
-        vec![
-            Cell::name(device.device_index.to_string()),
-            Cell::name(device.device_type.clone()),
-            Cell::bytes(device.reserved),
-            Cell::bytes(device.allocated),
-            Cell::bytes(device.active),
-            Cell::bytes(device.requested),
-            Cell::ratio(device.fragmentation_ratio),
-            Cell::count(device.segment_count),
-            Cell::count(device.block_count),
-            Cell::count(device.trace_count),
-            Cell::bytes(device.workspace_bytes),
-        ]
-    };
-    TableFigure::new(title, &headings, devices.iter().map(row).collect())
-}
-
-fn blocks(devices: &[DeviceOverview]) -> TableFigure {
-    let headings =
-        [("device", "设备"), ("state", "状态"), ("blocks", "块数"), ("bytes", "字节"), ("share", "占预留")];
-    let rows = devices.iter().flat_map(|device| {
-        [
-            ("active_allocated", device.active_allocated_count, device.active_allocated_bytes),
-            ("active_pending_free", device.active_pending_free_count, device.active_pending_free_bytes),
-            ("inactive", device.inactive_count, device.inactive_bytes),
-        ]
-        .map(|(state, count, size)| {
-            vec![
-                Cell::name(device.device_index.to_string()),
-                Cell::name(state),
-                Cell::count(count),
-                Cell::bytes(size),
-                Cell::ratio(device.share_of_reserved(size)),
-            ]
-        })
-    });
-    TableFigure::new(Text::new("Blocks by state", "按状态统计的内存块"), &headings, rows.collect())
 }
