@@ -45,6 +45,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "memory_timeline_by_stream",
     "memory_timeline_by_pool",
     "memory_peaks",
+    "_known_peaks",
     "memory_marks",
     "memory_curve",
     "live_at",
