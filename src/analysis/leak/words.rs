@@ -1,7 +1,7 @@
 //! What is said about leaks, and shown of them.
 
 use super::judge::{Suspect, Verdict};
-use super::{DeviceLeak, Named, StackGrowth};
+use super::{DeviceLeak, Named, SegmentGrowth, StackGrowth};
 use crate::analysis::frames::place;
 use crate::analysis::language::{Lang, Text};
 use crate::analysis::outcome::{Cell, Figure, Finding, Quantity, Severity, TableFigure, share};
@@ -33,6 +33,11 @@ pub(super) fn figures(devices: &[DeviceLeak]) -> Vec<Figure> {
     for device in devices {
         if !device.suspects.is_empty() {
             figures.push(Figure::Table(suspects(device).of_device(device.device_index)));
+        }
+        if device.late_growth().is_some() && !device.attribution.grown.is_empty() {
+            figures.push(Figure::Table(
+                device.attribution.figure(device.device_index).of_device(device.device_index),
+            ));
         }
         if !device.long_lived.is_empty() && device.event_count() > 0 {
             figures.push(Figure::Table(long_lived(device).of_device(device.device_index)));
@@ -107,7 +112,7 @@ impl DeviceLeak {
             _ => Severity::Warning,
         };
         let (en, zh) = interval_words(growth);
-        let at = stack_words(growth, suspect.frames_json.as_deref());
+        let at = stack_words(growth.stack_id, suspect.frames_json.as_deref());
         let size = quantity::bytes(growth.growth_size);
         let live = quantity::bytes(growth.live_size);
         let blocks = quantity::count(growth.live_count);
@@ -211,6 +216,9 @@ impl DeviceLeak {
 
     /// Says so where the history is too short, or has no steps, to tell a leak from a warm-up.
     fn short(&self, thresholds: &Thresholds) -> Option<Finding> {
+        if self.interval_count() == 0 {
+            return Some(self.too_short());
+        }
         let steps = quantity::count(self.step_count());
         let needed = format!("{:.0}", thresholds.leak_steps);
         #[expect(
@@ -251,26 +259,61 @@ impl DeviceLeak {
         ))
     }
 
+    /// Where there are no two moments to compare, nothing is said of growth, and that is no good news.
+    fn too_short(&self) -> Finding {
+        let count = self.event_count();
+        let (events, number) = (quantity::counted(count, "event is", "events are"), quantity::count(count));
+        Finding::on_device(
+            self.device_index,
+            "leak/short_history",
+            Severity::Info,
+            Text::new(
+                format!(
+                    "{events} too few to compare anything: what is alive is known, but not whether it keeps growing"
+                ),
+                format!("仅有 {number} 个事件，不足以进行任何比较：只知道哪些内存存活，无法判断是否持续增长"),
+            ),
+            vec![
+                ("step_count", Quantity::Count(self.step_count())),
+                ("event_count", Quantity::Count(count)),
+                ("interval_count", Quantity::Count(0)),
+            ],
+        )
+    }
+
+    /// Growth of reserved memory in the second half of the window, where it only ever grew.
+    fn late_growth(&self) -> Option<(&SegmentGrowth, i64)> {
+        let segments = self.segments.as_ref().filter(|segments| segments.only_grew())?;
+        Some((segments, segments.late_grown_size)).filter(|(_, late)| *late > 0)
+    }
+
     /// The classic sign, which healthy programs show too: never more than a remark.
     fn monotone(&self) -> Option<Finding> {
-        let segments = self.segments.as_ref().filter(|segments| segments.is_monotone == 1)?;
-        let late = segments.late_grown_size;
-        (late > 0).then(|| {
-            let size = quantity::bytes(late);
-            Finding::on_device(
-                self.device_index,
-                "leak/reserved_only_grew",
-                Severity::Info,
-                Text::new(
-                    format!("reserved memory only ever grew, by {size} in the second half of the window"),
-                    format!("预留内存只增不减，窗口后半段增加 {size}"),
+        let (segments, late) = self.late_growth()?;
+        let size = quantity::bytes(late);
+        let most = self.attribution.grown.iter().max_by_key(|share| share.what.late_grown_size)?;
+        let by = asked_words(most.what.stack_id, most.frames_json.as_deref());
+        let own = quantity::bytes(most.what.late_grown_size);
+        Some(Finding::on_device(
+            self.device_index,
+            "leak/reserved_only_grew",
+            Severity::Info,
+            Text::new(
+                format!(
+                    "reserved memory only ever grew, by {size} in the second half of the window; {own} of that {}",
+                    by.get(Lang::En)
                 ),
-                vec![
-                    ("grow_count", Quantity::Count(segments.grow_count)),
-                    ("late_grown_bytes", Quantity::Bytes(Some(late))),
-                ],
-            )
-        })
+                format!("预留内存只增不减，窗口后半段增加 {size}；其中 {own} {}", by.get(Lang::Zh)),
+            ),
+            vec![
+                ("grow_count", Quantity::Count(segments.grow_count)),
+                ("late_grown_bytes", Quantity::Bytes(Some(late))),
+                ("stack_late_grown_bytes", Quantity::Bytes(Some(most.what.late_grown_size))),
+            ]
+            .into_iter()
+            .chain(most.what.stack_id.map(|stack_id| ("stack_id", Quantity::Count(stack_id))))
+            .collect(),
+        ))
     }
 }
 
@@ -283,8 +326,20 @@ fn interval_words(growth: &StackGrowth) -> (&'static str, &'static str) {
     }
 }
 
-fn stack_words(growth: &StackGrowth, frames_json: Option<&str>) -> Text {
-    let Some(stack) = growth.stack_id else {
+/// For whom memory was reserved.
+fn asked_words(stack_id: Option<i64>, frames_json: Option<&str>) -> Text {
+    let Some(stack) = stack_id else {
+        return Text::new("came with events that have no call stack", "来自没有调用栈的事件");
+    };
+    let place = place(frames_json);
+    Text::new(
+        format!("was asked for by {}, stack {stack}", place.get(Lang::En)),
+        format!("来自 {}（调用栈 {stack}）的请求", place.get(Lang::Zh)),
+    )
+}
+
+fn stack_words(stack_id: Option<i64>, frames_json: Option<&str>) -> Text {
+    let Some(stack) = stack_id else {
         return Text::new("memory without a call stack", "无调用栈的内存");
     };
     let place = place(frames_json);

@@ -63,6 +63,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "step_overview",
     "stack_growth",
     "segment_growth",
+    "segment_growth_by_stack",
     "call_stack",
     "_segment_fragmentation",
     "device_overview",
