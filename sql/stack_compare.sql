@@ -86,7 +86,7 @@ paired AS (
   FROM keyed
   GROUP BY device_index, stack_key
 ),
--- Where a snapshot has no peak of the device that is known, what a stack held there is not known either.
+-- Where no peak of the device is known, what a stack held there is not known either.
 known AS (
   SELECT
     device_index,
