@@ -5,6 +5,7 @@
 
 mod attribution;
 mod judge;
+mod tables;
 mod words;
 
 use std::collections::BTreeMap;
@@ -388,7 +389,7 @@ impl Outcome for LeakOutcome {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        words::figures(&self.devices)
+        tables::figures(&self.devices)
     }
 
     fn charts(&self, _engine: &Engine, _wanted: &dyn Fn(i64) -> bool) -> Result<Vec<ChartFigure>> {

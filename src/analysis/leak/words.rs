@@ -1,16 +1,15 @@
-//! What is said about leaks, and shown of them.
+//! What is said about leaks.
 
 use super::judge::{Suspect, Verdict};
 use super::{DeviceLeak, Named, SegmentGrowth, StackGrowth};
 use crate::analysis::frames::place;
 use crate::analysis::language::{Lang, Text};
-use crate::analysis::outcome::{Cell, Figure, Finding, Quantity, Severity, TableFigure, share};
+use crate::analysis::outcome::{Finding, Quantity, Severity, share};
 use crate::analysis::thresholds::Thresholds;
 use crate::quantity;
 
-/// Suspects that a person gets to see, in findings and in the table.
+/// Suspects that a person gets to see in findings.
 const FINDINGS: usize = 3;
-const SHOWN: usize = 10;
 
 pub(super) fn findings(devices: &[DeviceLeak], thresholds: &Thresholds) -> Vec<Finding> {
     if devices.is_empty() {
@@ -26,24 +25,6 @@ pub(super) fn findings(devices: &[DeviceLeak], thresholds: &Thresholds) -> Vec<F
     let mut findings: Vec<Finding> = devices.iter().flat_map(|device| device.findings(thresholds)).collect();
     Finding::sort_worst_first(&mut findings);
     findings
-}
-
-pub(super) fn figures(devices: &[DeviceLeak]) -> Vec<Figure> {
-    let mut figures = Vec::new();
-    for device in devices {
-        if !device.suspects.is_empty() {
-            figures.push(Figure::Table(suspects(device).of_device(device.device_index)));
-        }
-        if device.late_growth().is_some() && !device.attribution.grown.is_empty() {
-            figures.push(Figure::Table(
-                device.attribution.figure(device.device_index).of_device(device.device_index),
-            ));
-        }
-        if !device.long_lived.is_empty() && device.event_count() > 0 {
-            figures.push(Figure::Table(long_lived(device).of_device(device.device_index)));
-        }
-    }
-    figures
 }
 
 impl DeviceLeak {
@@ -202,7 +183,7 @@ impl DeviceLeak {
         matches!(origin, Some("inferred" | "annotation"))
     }
 
-    fn event_count(&self) -> i64 {
+    pub(super) fn event_count(&self) -> i64 {
         self.steps.as_ref().map_or(0, |steps| steps.event_count)
     }
 
@@ -282,7 +263,7 @@ impl DeviceLeak {
     }
 
     /// Growth of reserved memory in the second half of the window, where it only ever grew.
-    fn late_growth(&self) -> Option<(&SegmentGrowth, i64)> {
+    pub(super) fn late_growth(&self) -> Option<(&SegmentGrowth, i64)> {
         let segments = self.segments.as_ref().filter(|segments| segments.only_grew())?;
         Some((segments, segments.late_grown_size)).filter(|(_, late)| *late > 0)
     }
@@ -346,80 +327,5 @@ fn stack_words(stack_id: Option<i64>, frames_json: Option<&str>) -> Text {
     Text::new(
         format!("{}, stack {stack},", place.get(Lang::En)),
         format!("{}（调用栈 {stack}）", place.get(Lang::Zh)),
-    )
-}
-
-fn suspects(device: &DeviceLeak) -> TableFigure {
-    let headings = [
-        ("stack", "调用栈"),
-        ("verdict", "判断"),
-        ("grew in", "增长次数"),
-        ("of", "间隔数"),
-        ("growth", "增长"),
-        ("per step", "每步"),
-        ("live", "存活"),
-        ("blocks", "块数"),
-        ("where", "位置"),
-    ];
-    let row = |suspect: &Named<Suspect>| {
-        let growth = &suspect.what.growth;
-        vec![
-            Cell::stack_id(growth.stack_id),
-            Cell::Text(verdict_word(suspect.what.verdict)),
-            Cell::count(growth.grew_count),
-            Cell::count(growth.interval_count),
-            Cell::bytes(growth.growth_size),
-            Cell::bytes(growth.growth_size.checked_div(growth.step_span)),
-            Cell::bytes(growth.live_size),
-            Cell::count(growth.live_count),
-            Cell::stack(place(suspect.frames_json.as_deref()), growth.stack_id),
-        ]
-    };
-    let index = device.device_index;
-    TableFigure::new(
-        Text::new(
-            format!("Device {index}: call stacks that keep growing"),
-            format!("设备 {index}：持续增长的调用栈"),
-        ),
-        &headings,
-        device.suspects.iter().take(SHOWN).map(row).collect(),
-    )
-}
-
-fn verdict_word(verdict: Verdict) -> Text {
-    match verdict {
-        Verdict::None => Text::new("none", "无"),
-        Verdict::Suspected => Text::new("suspected", "疑似"),
-        Verdict::Likely => Text::new("likely", "很可能"),
-    }
-}
-
-fn long_lived(device: &DeviceLeak) -> TableFigure {
-    let headings = [
-        ("stack", "调用栈"),
-        ("bytes", "字节"),
-        ("blocks", "块数"),
-        ("grew in", "增长次数"),
-        ("of", "间隔数"),
-        ("where", "位置"),
-    ];
-    let row = |stack: &Named<StackGrowth>| {
-        vec![
-            Cell::stack_id(stack.what.stack_id),
-            Cell::bytes(stack.what.early_size),
-            Cell::count(stack.what.early_count),
-            Cell::count(stack.what.grew_count),
-            Cell::count(stack.what.interval_count),
-            Cell::stack(place(stack.frames_json.as_deref()), stack.what.stack_id),
-        ]
-    };
-    let index = device.device_index;
-    TableFigure::new(
-        Text::new(
-            format!("Device {index}: alive since early on, which alone is no leak"),
-            format!("设备 {index}：早期分配且仍存活（仅此并不说明泄漏）"),
-        ),
-        &headings,
-        device.long_lived.iter().map(row).collect(),
     )
 }
