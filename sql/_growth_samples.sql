@@ -1,6 +1,8 @@
 -- Moments at which the memory of each call stack is compared: ends of up to 64 steps, or of 16 equal stretches.
 --
--- Where there are fewer than five steps, equal stretches of the history take their place.
+-- Where there are fewer than five steps, equal stretches of the history take their place; where it has fewer than 17
+-- events, there is no moment. These numbers are the method; how many intervals are needed is the threshold
+-- `leak.intervals`, and there are never fewer than 4 of them.
 --
 -- @kept
 -- @column device_id    BIGINT   devices.id.

@@ -5,6 +5,9 @@
 -- begins with few, gathers many and ends with few. They are many from 45 % of the usual span on and few from 8 % down; the
 -- step ends at the lowest point before the next rise.
 --
+-- The numbers are the method by which steps are recognised, not thresholds of a judgement: what they find is told as
+-- `inferred`, and is judged by the thresholds `leak.*`.
+--
 -- @kept
 -- @column device_id   BIGINT   devices.id.
 -- @column step        BIGINT   Number of the step, from 1.

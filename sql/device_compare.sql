@@ -1,6 +1,7 @@
 -- Counters of every device in two snapshots, side by side: at the end and at their peaks, a row per device and counter.
 --
--- A peak is that of the recorded window, each counter's own; segment_count and block_count have none.
+-- A peak is that of the recorded window, each counter's own; segment_count and block_count have none, and a device of
+-- which no event was recorded has none that is known.
 --
 -- @needs base
 --

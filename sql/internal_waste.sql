@@ -1,10 +1,10 @@
--- Call stacks whose active blocks lose the most memory to rounding, most first.
+-- Call stacks whose active blocks lose the most memory to rounding: of each device, most first.
 --
 -- The allocator rounds a request up to 512 bytes, and on an NPU adds 32 bytes before; in the large pool a block can be
 -- up to 1 MiB larger than that, because so little is not split off. Blocks that do not say what was asked for are left
 -- out.
 --
--- @param limit   BIGINT = 10    Only the first rows; NULL for all.
+-- @param limit   BIGINT = 10    Only the first stacks of each device; NULL for all.
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
 -- @column device_id       BIGINT   devices.id.
@@ -26,6 +26,20 @@ WITH by_stack AS (
   FROM _pool_blocks
   WHERE requested_size IS NOT NULL
   GROUP BY device_id, stack_id
+),
+ranked AS (
+  SELECT
+    device_id,
+    stack_id,
+    block_count,
+    total_size,
+    requested_size,
+    ROW_NUMBER() OVER (
+      PARTITION BY device_id
+      ORDER BY total_size - requested_size DESC, stack_id IS NULL, stack_id
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS place
+  FROM by_stack
 )
 SELECT
   w.device_id AS device_id,
@@ -37,11 +51,11 @@ SELECT
   w.total_size - w.requested_size AS waste_bytes,
   CAST(w.total_size - w.requested_size AS DOUBLE) / NULLIF(w.total_size, 0) AS waste_ratio,
   c.frames_json AS frames_json
-FROM by_stack AS w
+FROM ranked AS w
 JOIN devices AS d
   ON d.id = w.device_id
 LEFT JOIN call_stacks AS c
   ON c.id = w.stack_id
 WHERE ($device IS NULL OR d.device_index = $device)
-ORDER BY w.total_size - w.requested_size DESC, d.device_index, w.stack_id IS NULL, w.stack_id
-LIMIT $limit
+  AND ($limit IS NULL OR w.place <= $limit)
+ORDER BY d.device_index, w.place

@@ -3,15 +3,17 @@
 -- Every counter has a peak of its own; they need not be reached at the same event. A peak that the window began with
 -- has trace_index -1: the base was never exceeded. Of several events that reach it, the first counts. What was before
 -- the window, because the ring buffer forgot it or the recording began late, is not known: that peak may have been
--- higher. Peaks are not those of `max_memory_allocated()`, which counts since its last reset.
+-- higher. Where no event was recorded no peak is known: the final state says nothing of what was before it. Peaks are not
+-- those of `max_memory_allocated()`, which counts since its last reset.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
 -- @column device_id     BIGINT   devices.id.
 -- @column device_index  BIGINT   Device, as the snapshot numbers it; -1 is pinned host memory.
 -- @column counter       VARCHAR  reserved, allocated, active (rounded sizes); allocated_requested, active_requested.
--- @column base          BIGINT   Bytes just before the first event.
--- @column peak          BIGINT   Bytes at the peak; NULL where the base is not known.
+-- @column base          BIGINT   Bytes just before the first event: at_end less what the events changed, so at_end itself
+--   where none was recorded.
+-- @column peak          BIGINT   Bytes at the peak; NULL where no event was recorded or the base is not known.
 -- @column trace_index   BIGINT   Event after which it was reached first; -1 for the base; NULL without a peak.
 -- @column time_us       BIGINT   Time of that event in microseconds since the Unix epoch; NULL without one.
 -- @column at_end        BIGINT   Bytes after the last event.
@@ -42,6 +44,7 @@ peaks AS (
     c.base AS base,
     c.final AS final,
     c.exact AS exact,
+    CASE WHEN k.first_index IS NOT NULL THEN c.base END AS base_peak,
     CASE c.counter
       WHEN 'reserved' THEN r.reserved
       WHEN 'allocated' THEN r.allocated
@@ -57,6 +60,8 @@ peaks AS (
       WHEN 'active_requested' THEN r.active_requested_index
     END AS record_index
   FROM replay_checks AS c
+  LEFT JOIN _event_scale AS k
+    ON k.device_id = c.device_id
   LEFT JOIN records AS r
     ON r.device_id = c.device_id
 )
@@ -65,8 +70,8 @@ SELECT
   d.device_index AS device_index,
   p.counter AS counter,
   p.base AS base,
-  COALESCE(p.record, p.base) AS peak,
-  CASE WHEN p.base IS NOT NULL THEN COALESCE(p.record_index, -1) END AS trace_index,
+  COALESCE(p.record, p.base_peak) AS peak,
+  CASE WHEN p.base_peak IS NOT NULL THEN COALESCE(p.record_index, -1) END AS trace_index,
   e.time_us AS time_us,
   p.final AS at_end,
   p.exact AS exact

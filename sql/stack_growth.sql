@@ -7,7 +7,8 @@
 -- moment is warm-up and counts for nothing. Sizes are requested bytes.
 --
 -- @param device       BIGINT = NULL  Only this device_index; NULL for all.
--- @param early_share  DOUBLE = 0.2   What was allocated within this share of the history, or before, is called early.
+-- @param early_share  DOUBLE = 0.2   What was allocated within this share of the history, or before, is called early:
+--   threshold `leak.early` of `npusnap analyze`.
 --
 -- @column device_id         BIGINT   devices.id.
 -- @column device_index      BIGINT   Device, as the snapshot numbers it; -1 is pinned host memory.

@@ -4,6 +4,8 @@
 -- from the rhythm of the blocks that live for a short while only, and origin says so: a period of memory is then
 -- what is called a step, be it a training step, a microbatch or a request. Where no rhythm is found, or its
 -- periods have fewer than 32 events on average, there are no rows.
+-- A step begins where those blocks hold 8 % of their usual span or less, rises to 45 % or more and ends at the lowest
+-- point before the next rise; annotations count where there are three or more that span half of the history.
 -- What comes after the last row is a step that the recording does not see the end of.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.

@@ -32,7 +32,7 @@ pub use fragment::{
 pub use frames::is_own;
 pub use info::{FieldPresence, Gap, History, Info, Recording, TableCount};
 pub use language::{Lang, Text};
-pub use leak::{Leak, SegmentGrowth, StackGrowth, StepOverview};
+pub use leak::{Leak, SegmentGrowth, SegmentStack, StackGrowth, StepOverview};
 pub use oom::{LastEvent, Oom, OomContext, OomEvent, OomGrowth, OomPreceding};
 pub use outcome::{Cell, Figure, Finding, Outcome, Quantity, Severity, Subject, TableFigure, Target, share};
 pub use outside::OutsidePool;

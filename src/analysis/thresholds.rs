@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::outcome::Severity;
+use crate::engine::Value as Argument;
 use crate::error::{Error, Result};
 
 /// Declares the thresholds: field, public name, default, and what it means.
@@ -22,7 +23,7 @@ macro_rules! thresholds {
             /// Name, value in use, default and meaning of each.
             #[must_use]
             pub fn list(&self) -> Vec<(&'static str, f64, f64, String)> {
-                vec![$(($name, self.$field, $default, concat!($($doc, " "),+).trim().to_owned())),+]
+                vec![$(($name, self.$field, $default, concat!($($doc),+).trim().to_owned())),+]
             }
 
             fn field(&mut self, name: &str) -> Option<&mut f64> {
@@ -47,7 +48,8 @@ thresholds! {
     pending_warning "pending.warning" = 0.5;
     /// Share of the peak of allocated that no call stack accounts for: from here on it is said.
     peak_no_stack "peak.no_stack" = 0.1;
-    /// Intervals between steps, or stretches of the history, that there must be before anything is said to keep growing.
+    /// Intervals between steps, or stretches of the history, that there must be before anything is said to keep growing. With
+    /// fewer than five steps 16 stretches are compared, so there are never fewer than 4: a lower number changes nothing.
     leak_intervals "leak.intervals" = 4.0;
     /// Share of the intervals in which a call stack must hold more at the end: from here on it is suspected.
     leak_grew "leak.grew" = 0.6;
@@ -62,6 +64,9 @@ thresholds! {
     /// Share of all bytes allocated that all growing call stacks may keep: beyond it, no leak is likely, since a pass that is
     /// not over when the recording ends keeps its results too.
     leak_retained "leak.retained" = 0.25;
+    /// Share of the history: what was allocated within it or before, and is alive at the end, is called long-lived
+    /// (`early_share` of `stack_growth`).
+    leak_early "leak.early" = 0.2;
     /// Share of the free bytes in blocks too small for a median request: from here on a warning.
     unfit_warning "unfit.warning" = 0.5;
     /// Share of the active bytes that rounding adds: from here on a warning.
@@ -70,6 +75,8 @@ thresholds! {
     expansion_warning "expansion.warning" = 0.1;
     /// Share of reserved and driver-free bytes that is allocated when a request fails: from here on the device is full.
     oom_full "oom.full" = 0.9;
+    /// Events before a failed request that count as lately (`recent` of `oom_growth`), a whole number.
+    oom_recent "oom.recent" = 1000.0;
     /// Growth of a device's allocated bytes, at the end or at the peak, against the other snapshot: from here on a warning.
     compare_warning "compare.warning" = 0.05;
     /// Growth of a device's allocated bytes, at the end or at the peak, against the other snapshot: from here on critical.
@@ -106,6 +113,19 @@ impl Thresholds {
         Err(Error::Unknown { kind: "threshold", name: name.to_owned(), nearest })
     }
 
+    /// What the relations of the analyses are called with: the parameters that were given, and those that stand for a
+    /// threshold, where they were not. Measures depend on these, so they are judged where they are measured.
+    #[must_use]
+    pub fn arguments(&self, given: &[(String, Argument)]) -> Vec<(String, Argument)> {
+        let own = [
+            ("early_share", Argument::Real(self.leak_early)),
+            ("recent", Argument::Integer(whole(self.oom_recent))),
+        ];
+        let is_given = |name: &str| given.iter().any(|(known, _)| known == name);
+        let own = own.into_iter().filter(|(name, _)| !is_given(name));
+        given.iter().cloned().chain(own.map(|(name, value)| (name.to_owned(), value))).collect()
+    }
+
     /// All of them by name, as every JSON carries them.
     #[must_use]
     pub fn json(&self) -> Value {
@@ -113,6 +133,15 @@ impl Thresholds {
             self.list().into_iter().map(|(name, value, ..)| (name.to_owned(), json!(value))).collect();
         Value::Object(map)
     }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::as_conversions,
+    reason = "a float becomes the nearest integer there is"
+)]
+fn whole(value: f64) -> i64 {
+    value.round() as i64
 }
 
 /// Where a measure stands between two thresholds; `None` below both, or where there is no measure.
@@ -138,6 +167,17 @@ mod tests {
         assert_eq!(judge(Some(0.15), 0.05, 0.15), Some(Severity::Critical));
         assert_eq!(judge(Some(0.049_999), 0.05, 0.15), None);
         assert_eq!(judge(None, 0.05, 0.15), None);
+    }
+
+    #[test]
+    fn a_threshold_is_the_value_of_a_parameter_that_was_not_given() {
+        let mut thresholds = Thresholds::default();
+        thresholds.set("oom.recent=7").unwrap();
+        let given =
+            [("early_share".to_owned(), Argument::Real(0.5)), ("limit".to_owned(), Argument::Integer(3))];
+        let all = thresholds.arguments(&given);
+        assert_eq!(all[..2], given);
+        assert_eq!(all[2..], [("recent".to_owned(), Argument::Integer(7))]);
     }
 
     #[test]

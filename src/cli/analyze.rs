@@ -268,9 +268,10 @@ pub(super) fn run(args: &Args, quiet: bool) -> Result<Outcome> {
         return Err(Error::Usage { what: "--format arrow".to_owned(), reason: reason.to_owned() });
     }
     let engine = args.engine(quiet)?;
-    let scope = Scope { device: args.device, params: &args.params };
     let has_base = args.reference.is_some();
-    scope.check(&engine, &mode.relations(has_base))?;
+    Scope { device: args.device, params: &args.params }.check(&engine, &mode.relations(has_base))?;
+    let params = thresholds.arguments(&args.params);
+    let scope = Scope { device: args.device, params: &params };
     let redaction = if args.redact { Redaction::learn(&engine, &sources)? } else { Redaction::none() };
     let lang = Lang::from(args.lang);
     let material = report::Material {
@@ -357,12 +358,17 @@ fn write_rows(format: Format, rows: &engine::Rows, sink: &mut Sink) -> std::io::
     writer.finish().map(drop)
 }
 
+/// What is no threshold though it is a number.
+const METHOD: &str = "How steps are told from the rhythm of memory is a method, not a judgement: its numbers are described\n\
+     by `npusnap macros step_boundaries`, those of the moments compared by `npusnap macros stack_growth`.";
+
 /// Runs `npusnap thresholds`.
 pub(super) fn thresholds(_args: &ThresholdsArgs) -> Result<Outcome> {
     let mut sink = Sink::open(None, &[])?;
     for (name, value, _, doc) in Thresholds::default().list() {
         writeln!(sink, "{name:20} {value:<6}  {doc}").map_err(|source| sink.error(source))?;
     }
+    writeln!(sink, "\n{METHOD}").map_err(|source| sink.error(source))?;
     sink.finish()?;
     Ok(Outcome::Done)
 }

@@ -9,7 +9,7 @@ use npusnap::analysis::{
     Contributor, CounterChange, CourseRow, Device, DeviceFragmentation, DeviceOverview, ExpansionCause,
     FactPair, FieldPresence, FreeBlocks, ImportNote, LastEvent, Mark, OomContext, OomEvent, OomGrowth,
     OomPreceding, OutsidePool, Peak, Point, PoolOverview, Recording, SegmentChange, SegmentFragmentation,
-    SegmentGrowth, StackChange, StackGrowth, StepOverview, StepRow, TableCount, TimelineStep,
+    SegmentGrowth, SegmentStack, StackChange, StackGrowth, StepOverview, StepRow, TableCount, TimelineStep,
 };
 use npusnap::engine::{self, BASE, Dialect, Engine, Options, SqlMacro};
 use npusnap::schema::TABLES;
@@ -212,6 +212,7 @@ fn typed_rows_have_the_columns_that_relations_have() {
     engine.contract::<Recording>().unwrap();
     engine.contract::<StackGrowth>().unwrap();
     engine.contract::<SegmentGrowth>().unwrap();
+    engine.contract::<SegmentStack>().unwrap();
     engine.contract::<StepOverview>().unwrap();
     engine.contract::<Peak>().unwrap();
     engine.contract::<Contributor>().unwrap();

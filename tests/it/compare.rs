@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::support::analyze::{fixture, golden, json, rules, run, text};
 use crate::support::pickler::{Py, dict, int, list, text as py};
-use crate::support::pool::{MIB, segment, snapshot, written};
+use crate::support::pool::{MIB, event, segment, snapshot, written};
 
 fn compared(a: &Py, b: &Py) -> Value {
     let (_a, after) = written("after.pickle", a);
@@ -28,7 +28,11 @@ fn a_snapshot_compared_with_itself_has_no_difference() {
         let path = fixture(name);
         let json = json(&path, "compare", &["--ref", path.to_str().unwrap()]);
         let result = &json["result"];
-        assert_eq!(rules(&json), [("compare/no_growth".to_owned(), "ok".to_owned())], "{name}");
+        // The legacy form has no events, so of its peak nothing is known.
+        let no_history = ("compare/no_history".to_owned(), "info".to_owned());
+        let said: Vec<_> = rules(&json).into_iter().filter(|rule| *rule != no_history).collect();
+        assert_eq!(said, [("compare/no_growth".to_owned(), "ok".to_owned())], "{name}");
+        assert_eq!(rules(&json).contains(&no_history), name == "legacy_history.pickle", "{name}");
         assert_eq!(result["settings_diff"], json!([]), "{name}");
         assert_eq!(result["segments"], json!({"new": [], "gone": [], "grown": [], "shrunk": []}), "{name}");
         for stack in result["stacks"].as_array().unwrap() {
@@ -86,13 +90,126 @@ fn growth_is_a_minus_b_and_judged_by_the_thresholds() {
     );
     // 10 of 50 is the 20 % that are critical.
     assert_eq!(rules(&json)[0], ("compare/allocated".to_owned(), "critical".to_owned()));
-    assert_eq!(rules(&compared(&b, &a)), [("compare/no_growth".to_owned(), "ok".to_owned())]);
+    // Two final states: of their peaks nothing is known, and that is said.
+    let without_events = [("compare/no_history", "info"), ("compare/no_growth", "ok")];
+    let without_events = without_events.map(|(rule, severity)| (rule.to_owned(), severity.to_owned()));
+    assert_eq!(rules(&compared(&b, &a)), without_events);
     let (_a, after) = written("after.pickle", &a);
     let (_b, before) = written("before.pickle", &b);
     let arguments = ["--ref", before.to_str().unwrap(), "--fail-on", "critical"];
     assert_eq!(run(&after, "compare", &arguments).status.code(), Some(1));
     let lenient = [&arguments[..], &["--threshold", "compare.critical=0.3"]].concat();
     assert_eq!(run(&after, "compare", &lenient).status.code(), Some(0));
+}
+
+/// The last finding of a rule.
+fn finding<'a>(json: &'a Value, rule: &str) -> Option<&'a Value> {
+    json["findings"].as_array().unwrap().iter().find(|finding| finding["rule"] == rule)
+}
+
+/// A recording that holds `end` MiB at the end and held `peak` MiB for a moment.
+fn recorded(end: i128, peak: i128) -> Py {
+    let blocks = [(end * MIB, "active_allocated"), ((100 - end) * MIB, "inactive")];
+    let more = (peak - end) * MIB;
+    let at = (1 << 30) + end * MIB;
+    let events = vec![
+        event("segment_alloc", 1 << 30, 100 * MIB),
+        event("alloc", 1 << 30, end * MIB),
+        event("alloc", at, more),
+        event("free_requested", at, more),
+        event("free_completed", at, more),
+    ];
+    snapshot(vec![segment(0, 1 << 30, "large", &blocks)], vec![events])
+}
+
+#[test]
+fn a_peak_that_grew_is_told_with_its_event() {
+    let json = compared(&recorded(50, 90), &recorded(50, 60));
+    let peak = finding(&json, "compare/peak").unwrap();
+    assert_eq!(peak["severity"], "critical");
+    assert_eq!(
+        peak["message"],
+        "the peak of allocated memory grew by 30.00 MiB (50.0 %), from 60.00 MiB to 90.00 MiB"
+    );
+    let found = &json["result"]["devices"][0]["peaks"]["allocated"];
+    assert_eq!((&found["delta"], &found["a_trace_index"]), (&json!(30 << 20), &json!(2)));
+    assert!(finding(&json, "compare/allocated").is_none() && finding(&json, "compare/no_history").is_none());
+}
+
+/// The state is the end of something: what was before it, and how high that rose, nobody wrote down.
+#[test]
+fn a_final_state_has_no_peak_to_compare() {
+    let held = |size: i128| {
+        let blocks = [(size * MIB, "active_allocated"), ((100 - size) * MIB, "inactive")];
+        snapshot(vec![segment(0, 1 << 30, "large", &blocks)], vec![vec![]])
+    };
+    for (a, b, who, zh, peaks) in [
+        (held(60), held(50), "either snapshot", "两份快照没有记录事件", json!([null, null])),
+        (held(60), recorded(50, 55), "the other", "", json!([null, 55 << 20])),
+        (
+            recorded(50, 90),
+            held(50),
+            "the other snapshot (B)",
+            "参照快照（B）没有记录事件",
+            json!([90 << 20, null]),
+        ),
+    ] {
+        let json = compared(&a, &b);
+        assert!(finding(&json, "compare/peak").is_none(), "{who}: {:?}", rules(&json));
+        let said = finding(&json, "compare/no_history").unwrap();
+        assert_eq!((&said["severity"], &said["subject"]), (&json!("info"), &json!("device 0")));
+        let message = said["message"].as_str().unwrap();
+        let who = if peaks[1].is_null() { who } else { "this snapshot (A)" };
+        assert!(message.starts_with(&format!("no events were recorded in {who}: ")), "{message}");
+        let peak = &json["result"]["devices"][0]["peaks"]["allocated"];
+        assert_eq!(json!([peak["a"], peak["b"]]), peaks, "{who}");
+        assert_eq!(peak["delta"], Value::Null);
+        for stack in json["result"]["stacks"].as_array().unwrap() {
+            assert_eq!(stack["peak_bytes"]["delta"], Value::Null, "{who}: {stack}");
+            assert_eq!(stack["peak_bytes"]["a"].is_null(), peaks[0].is_null(), "{who}: {stack}");
+        }
+        let (_a, after) = written("after.pickle", &a);
+        let (_b, before) = written("before.pickle", &b);
+        let page = text(&after, "compare", &["--ref", before.to_str().unwrap(), "--lang", "zh"]);
+        assert!(page.contains(zh) && page.contains("无法比较峰值"), "{page}");
+    }
+}
+
+#[test]
+fn many_changes_of_one_device_do_not_hide_another() {
+    // Device 0 has 21 stacks of 30 MiB that the other snapshot lacks, device 1 one of 20 MiB.
+    let of = |device: i128, count: i128, size: i128| {
+        let names = (0..count).map(move |number| (number, format!("f{device}_{number}")));
+        let blocks = names.map(move |(number, name)| {
+            let frame = dict([("name", py(&name)), ("filename", py("/a/b.py")), ("line", int(1))]);
+            dict([
+                ("address", int((1 << 30) + number * size * MIB)),
+                ("size", int(size * MIB)),
+                ("requested_size", int(size * MIB)),
+                ("state", py("active_allocated")),
+                ("frames", list([frame])),
+            ])
+        });
+        let whole = segment(device, 1 << 30, "large", &[(count * size * MIB, "active_allocated")]);
+        whole.with("blocks", list(blocks.collect::<Vec<_>>()))
+    };
+    let a = snapshot(vec![of(0, 21, 30), of(1, 1, 20)], vec![]);
+    let b = snapshot(vec![of(0, 0, 1), of(1, 0, 1)], vec![]);
+    let (_a, after) = written("after.pickle", &a);
+    let (_b, before) = written("before.pickle", &b);
+    let reference = ["--ref", before.to_str().unwrap()];
+    let json = json(&after, "compare", &reference);
+    let stacks = json["result"]["stacks"].as_array().unwrap();
+    let count = |device: i64| stacks.iter().filter(|row| row["device_index"] == device).count();
+    assert_eq!((count(0), count(1)), (20, 1));
+    // Each of device 0 is less than a twentieth of it, the one of device 1 is all it has.
+    let grew = json["findings"].as_array().unwrap().iter();
+    let grew: Vec<&Value> =
+        grew.filter(|it| it["rule"] == "compare/stack").map(|it| &it["subject"]).collect();
+    assert_eq!(grew, ["device 1"]);
+    let page = text(&after, "compare", &reference);
+    let table = page.split("Call stacks that changed most").nth(1).unwrap();
+    assert!(table.contains("f1_0") && table.matches("f0_").count() == 10, "ten of each device: {page}");
 }
 
 #[test]

@@ -113,9 +113,39 @@ fn b16_events_that_contradict_each_other_are_counted_and_stop_nothing() {
     assert_eq!(rows(&path, "SELECT COUNT(*) AS n FROM traces")[0]["n"], 5, "every event has its row");
     let checks = rows(&path, "SELECT counter, residual FROM replay_checks ORDER BY counter");
     assert_eq!(checks.len(), 5);
+    // What fits nowhere is set aside with its number, and so is what it costs.
+    let wanted = [
+        ("blocks_without_alloc", "data_loss", 1),
+        ("frees_without_completion", "data_loss", 1),
+        ("residual_allocated", "error", 1 << 20),
+        ("residual_allocated_requested", "error", 1 << 20),
+    ];
+    let query = "SELECT name, severity, value FROM import_stats WHERE severity <> 'info' ORDER BY name";
+    let expected =
+        wanted.map(|(name, severity, value)| json!({"name": name, "severity": severity, "value": value}));
+    assert_eq!(rows(&path, query), expected);
     for mode in ["peak", "leak", "oom", "fragment"] {
-        json(&path, mode, &[]);
+        let stats = json(&path, mode, &[])["import_stats"].clone();
+        let losses = stats.as_array().unwrap().iter().filter(|row| row["severity"] != "info").count();
+        assert_eq!(losses, wanted.len(), "{mode}");
     }
+    // And it is a warning, with the counts.
+    let peak = json(&path, "peak", &[]);
+    let said = |rule: &str| {
+        let found = peak["findings"].as_array().unwrap().iter().find(|it| it["rule"] == rule).unwrap();
+        assert_eq!(found["severity"], "warning", "{rule}");
+        found["message"].as_str().unwrap().to_owned()
+    };
+    assert!(said("peak/unexplained").contains("1.00 MiB"));
+    let doubt = said("peak/in_doubt");
+    for part in ["1 free that was requested", "1 live block that the events freed last"] {
+        assert!(doubt.contains(part), "{doubt}");
+    }
+    let page = text(&path, "peak", &[]);
+    assert!(
+        page.contains("blocks_without_alloc (1)") && page.contains("frees_without_completion (1)"),
+        "{page}"
+    );
 }
 
 #[test]

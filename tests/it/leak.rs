@@ -8,7 +8,8 @@ use tempfile::{TempDir, tempdir};
 
 use crate::oracle::{python, shared};
 use crate::support::analyze::{NPUSNAP, fixture, golden, json, rules, run, text};
-use crate::support::pool::{MIB, segment, snapshot, written};
+use crate::support::pickler::{dict, int, list, text as py};
+use crate::support::pool::{MIB, event, segment, snapshot, written};
 
 /// A run of the built-in simulator, and its truth.
 fn synth(arguments: &[&str]) -> (TempDir, PathBuf, Value) {
@@ -175,6 +176,73 @@ fn b23_without_events_growth_cannot_be_told() {
     assert_eq!(rules(&json), [("leak/no_history".to_owned(), "info".to_owned())]);
     let device = &json["result"]["devices"][0];
     assert_eq!((&device["verdict"], &device["live_bytes"]), (&json!("none"), &json!(2 << 20)));
+}
+
+#[test]
+fn too_few_events_to_compare_are_neither_a_leak_nor_none() {
+    let blocks = [(2 * MIB, "active_allocated"), (18 * MIB, "inactive")];
+    let events = vec![event("segment_alloc", 1 << 30, 20 * MIB), event("alloc", 1 << 30, 2 * MIB)];
+    let (_place, path) =
+        written("s.pickle", &snapshot(vec![segment(0, 1 << 30, "large", &blocks)], vec![events]));
+    let json = json(&path, "leak", &[]);
+    let said = json["findings"].as_array().unwrap();
+    let short: Vec<&Value> = said.iter().filter(|it| it["rule"] == "leak/short_history").collect();
+    let message = short[0]["message"].as_str().unwrap();
+    assert!(message.starts_with("2 events are too few to compare anything"), "{message}");
+    assert!(!message.contains("stretches"), "{message}");
+    assert_eq!(short[0]["evidence"]["interval_count"], 0);
+    assert!(!has_rule(&json, "leak/none"), "{:?}", rules(&json));
+    let zh = text(&path, "leak", &["--lang", "zh"]);
+    assert!(zh.contains("不足以进行任何比较") && !zh.contains("等长的时间段"), "{zh}");
+}
+
+/// Algorithm C: the growth of reserved memory and the blocks alive since early on, by call stack.
+#[test]
+fn growth_of_reserved_memory_is_attributed_to_the_stacks_that_asked_for_it() {
+    let frames =
+        |name: &str| list([dict([("name", py(name)), ("filename", py("/app/model.py")), ("line", int(7))])]);
+    let at = |number: i128| (1 << 30) + number * 64 * MIB;
+    // Four segments: two for `cache`, of 40 MiB each, one for `weights` and one for nobody that is known.
+    let asked = [("weights", 20), ("cache", 40), ("cache", 40), ("", 30)];
+    let mut events = Vec::new();
+    let mut segments = Vec::new();
+    for (number, (name, size)) in (0..).zip(asked) {
+        let stack = if name.is_empty() { list([]) } else { frames(name) };
+        for action in ["segment_alloc", "alloc"] {
+            events.push(event(action, at(number), size * MIB).with("frames", stack.clone()));
+        }
+        let one = segment(0, at(number), "large", &[(size * MIB, "active_allocated")]);
+        segments.push(one);
+    }
+    let (_place, path) = written("s.pickle", &snapshot(segments, vec![events]));
+    let found = json(&path, "leak", &[]);
+    let monotone = &found["result"]["devices"][0]["monotone"];
+    assert_eq!(monotone["is_monotone"], true);
+    let named: Vec<(&Value, i64, &Value)> = monotone["stacks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| {
+            (&row["frames"][0]["name"], row["grown_bytes"].as_i64().unwrap() >> 20, &row["grow_count"])
+        })
+        .collect();
+    let (two, one) = (json!(2), json!(1));
+    assert_eq!(named, [(&json!("cache"), 80, &two), (&Value::Null, 30, &one), (&json!("weights"), 20, &one)]);
+    // Only the weights are from the first fifth of the events: of both signs together they have 40 MiB, and pass the 30.
+    let both: Vec<(&Value, i64)> = found["result"]["devices"][0]["attribution"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (&row["frames"][0]["name"], row["long_lived_bytes"].as_i64().unwrap() >> 20))
+        .collect();
+    assert_eq!(both, [(&json!("cache"), 0), (&json!("weights"), 20), (&Value::Null, 0)]);
+    let said = found["findings"].as_array().unwrap();
+    let only = said.iter().find(|it| it["rule"] == "leak/reserved_only_grew").unwrap();
+    let message = only["message"].as_str().unwrap();
+    assert!(message.contains("40.00 MiB of that was asked for by cache (model.py:7), stack "), "{message}");
+    assert_eq!(only["evidence"]["stack_late_grown_bytes"], 40 << 20);
+    let page = text(&path, "leak", &[]);
+    assert!(page.contains("who made reserved memory grow"), "{page}");
 }
 
 /// What the recordings of real programs are judged as. Two of them end in an out-of-memory error in the middle of a pass,

@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use arrow::ipc::reader::StreamReader;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::support::analyze::{fixture, json, rules, run, text};
 use crate::support::pickler::{Py, list};
-use crate::support::pool::{MIB, segment, snapshot, written};
+use crate::support::pool::{MIB, event, oom, segment, snapshot, written};
 
 /// Every mode that looks at one snapshot, with the keys that programs rely on.
 const MODES: &[(&str, &[&str])] = &[
@@ -200,6 +200,176 @@ fn every_threshold_is_printed_and_carried_by_every_mode() {
         }
     }
     assert!(rules(&json).iter().all(|(rule, _)| rule != "fragment/expansions"));
+}
+
+/// What a threshold is tried on.
+#[derive(Clone, Copy)]
+enum On {
+    /// A bundled snapshot.
+    Fixture(&'static str),
+    /// 60 MiB of 100 held, compared with 50.
+    Grown,
+    /// No event: 4 MiB wait for a free, 4 are allocated, 12 are free.
+    Pending,
+    /// Everything allocated belongs to no call stack.
+    NoStack,
+    /// Nine holes of 1.5 MiB, and requests of 8 MiB.
+    Holes,
+    /// A full pool, and a failed request of a size that nobody wrote down.
+    Failed,
+}
+
+impl On {
+    fn written(self) -> (tempfile::TempDir, std::path::PathBuf) {
+        let one = |blocks: &[(i128, &str)]| segment(0, 1 << 30, "large", blocks);
+        let graph = match self {
+            Self::Fixture(name) => return (tempfile::tempdir().unwrap(), fixture(name)),
+            Self::Grown => {
+                snapshot(vec![one(&[(60 * MIB, "active_allocated"), (40 * MIB, "inactive")])], vec![])
+            }
+            Self::Pending => {
+                let pending = (4 * MIB, "active_pending_free");
+                snapshot(vec![one(&[pending, (4 * MIB, "active_allocated"), (12 * MIB, "inactive")])], vec![])
+            }
+            Self::NoStack => {
+                let events =
+                    vec![event("segment_alloc", 1 << 30, 20 * MIB), event("alloc", 1 << 30, 20 * MIB)];
+                snapshot(vec![one(&[(20 * MIB, "active_allocated")])], vec![events])
+            }
+            Self::Holes => {
+                let pair = [(2 * MIB, "active_allocated"), (3 * MIB / 2, "inactive")];
+                let asked =
+                    ["alloc", "free_requested", "free_completed"].map(|it| event(it, 1 << 40, 8 * MIB));
+                let events = vec![asked; 5].concat();
+                snapshot(vec![one(&vec![pair; 9].concat())], vec![events])
+            }
+            Self::Failed => {
+                let failed = oom(MIB, 0).without("size").without("device_free");
+                let events = vec![
+                    event("segment_alloc", 1 << 30, 20 * MIB),
+                    event("alloc", 1 << 30, 20 * MIB),
+                    failed,
+                ];
+                snapshot(vec![one(&[(20 * MIB, "active_allocated")])], vec![events])
+            }
+        };
+        written("tried.pickle", &graph)
+    }
+}
+
+/// What is judged, without the words: rules, severities, verdicts and causes.
+fn judged(json: &Value) -> Value {
+    let mut said: Vec<Value> = json["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| json!([it["rule"], it["severity"], it["subject"]]))
+        .collect();
+    for device in json["result"]["devices"].as_array().into_iter().flatten() {
+        said.push(device["verdict"].clone());
+        said.push(device["suspects"].clone());
+        said.push(device["long_lived"].clone());
+    }
+    for event in json["result"]["events"].as_array().into_iter().flatten() {
+        said.push(event["cause"].clone());
+        said.push(event["grew_last"].clone());
+    }
+    Value::Array(said)
+}
+
+/// Each by its name, with a value that turns a judgement. A new threshold fails this until it has a row here.
+#[test]
+fn every_threshold_changes_a_judgement() {
+    use On::{Failed, Fixture, Grown, Holes, NoStack, Pending};
+    let leak = Fixture("npu_leak.pickle");
+    let full = Fixture("cuda_oom_expandable.pickle");
+    let table: &[(&str, f64, &str, On)] = &[
+        ("fragment.warning", 0.001, "fragment", full),
+        ("fragment.critical", 0.001, "fragment", full),
+        ("segments.warning", 1.0, "overview", leak),
+        ("segments.critical", 1.0, "overview", leak),
+        ("segments.low_use", 1.0, "page", leak),
+        ("pending.warning", 0.1, "fragment", Pending),
+        ("peak.no_stack", 1.5, "peak", NoStack),
+        ("leak.intervals", 99.0, "leak", leak),
+        ("leak.grew", 0.95, "leak", leak),
+        ("leak.shrank", -0.5, "leak", leak),
+        ("leak.late", 0.9, "leak", leak),
+        ("leak.likely", 0.95, "leak", leak),
+        ("leak.steps", 1000.0, "leak", leak),
+        ("leak.retained", 0.0, "leak", leak),
+        ("leak.early", 0.9, "leak", leak),
+        ("unfit.warning", 1.5, "fragment", Holes),
+        ("waste.warning", 0.0, "fragment", leak),
+        ("expansion.warning", 0.9, "fragment", leak),
+        ("oom.full", 1.5, "oom", Failed),
+        ("oom.recent", 5.0, "oom", Fixture("npu_oom.pickle")),
+        ("compare.warning", 0.5, "compare", Grown),
+        ("compare.critical", 0.5, "compare", Grown),
+    ];
+    let blocks = [(50 * MIB, "active_allocated"), (50 * MIB, "inactive")];
+    let (_before, before) =
+        written("before.pickle", &snapshot(vec![segment(0, 1 << 30, "large", &blocks)], vec![]));
+    let mut tried = Vec::new();
+    for (name, value, mode, on) in table {
+        let (place, path) = on.written();
+        let assignment = format!("{name}={value}");
+        let mut rest = if *mode == "compare" { vec!["--ref", before.to_str().unwrap()] } else { vec![] };
+        // Without the other one, 0.5 is below the level that is critical already.
+        if *name == "compare.warning" {
+            rest.extend(["--threshold", "compare.critical=0.5"]);
+        }
+        let with = [&rest[..], &["--threshold", &assignment]].concat();
+        tried.push((*name).to_owned());
+        if *mode == "page" {
+            let low = |arguments: &[&str]| {
+                let page = place.path().join("page.html");
+                let arguments = [arguments, &["-o", page.to_str().unwrap()]].concat();
+                assert!(run(&path, "fragment", &arguments).status.success());
+                std::fs::read_to_string(page).unwrap().matches("\"low\":true").count()
+            };
+            assert!(low(&with) > low(&rest), "{name}");
+            continue;
+        }
+        let (usual, other) = (json(&path, mode, &rest), json(&path, mode, &with));
+        assert_eq!(other["thresholds"][name], *value, "{name}");
+        assert_ne!(judged(&usual), judged(&other), "{name}: nothing is judged in another way");
+    }
+    let known = json(&fixture("cuda_empty.pickle"), "overview", &[])["thresholds"].clone();
+    let mut known: Vec<String> = known.as_object().unwrap().keys().cloned().collect();
+    known.sort();
+    tried.sort();
+    assert_eq!(tried, known, "a row for each");
+}
+
+/// The parameter is of the relation itself, and whoever names it means it.
+#[test]
+fn a_parameter_wins_over_the_threshold_that_stands_for_it() {
+    let path = fixture("npu_oom.pickle");
+    let grew = |arguments: &[&str]| json(&path, "oom", arguments)["result"]["events"][0]["grew_last"].clone();
+    let few = grew(&["--param", "recent=5"]);
+    assert_eq!(grew(&["--threshold", "oom.recent=5"]), few);
+    assert_eq!(grew(&["--param", "recent=5", "--threshold", "oom.recent=9999"]), few);
+    assert_ne!(grew(&[]), few);
+}
+
+#[test]
+fn what_is_a_method_and_no_threshold_is_pointed_at() {
+    let output =
+        std::process::Command::new(crate::support::analyze::NPUSNAP).arg("thresholds").output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert!(printed.contains("`npusnap macros step_boundaries`"), "{printed}");
+    assert!(printed.contains("there are never fewer than 4"), "{printed}");
+}
+
+/// `expandable segments` would need fewer: how that is worded is for `oom` and its advice.
+#[test]
+fn many_segments_are_a_finding() {
+    let many = (0..101)
+        .map(|number| segment(0, (1 << 30) + number * 2 * MIB, "small", &[(2 * MIB, "active_allocated")]));
+    let (_place, path) = written("many.pickle", &snapshot(many.collect(), vec![]));
+    let found = rules(&json(&path, "overview", &[]));
+    assert!(found.contains(&("overview/segments".to_owned(), "warning".to_owned())), "{found:?}");
 }
 
 #[test]

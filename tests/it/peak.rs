@@ -149,7 +149,7 @@ fn b09_blocks_without_a_stack_are_a_line_of_their_own() {
 }
 
 #[test]
-fn b11_b12_an_oom_is_a_mark_that_changes_no_counter() {
+fn b11_an_oom_is_a_mark_that_changes_no_counter() {
     let blocks = [(2 * MIB, "active_allocated"), (18 * MIB, "inactive")];
     let events = vec![
         event("segment_alloc", 1 << 30, 20 * MIB),
@@ -168,6 +168,120 @@ fn b11_b12_an_oom_is_a_mark_that_changes_no_counter() {
     let size = json!(2 << 20);
     assert_eq!(marks, [(&json!(2), &json!("oom"), &size), (&json!(3), &json!("surprise"), &size)]);
     assert_eq!(device["peaks"]["reserved"]["bytes"], 20 << 20);
+}
+
+#[test]
+fn b12_an_oom_without_address_and_without_free_memory_stops_no_mode() {
+    let blocks = [(2 * MIB, "active_allocated"), (18 * MIB, "inactive")];
+    let failed = oom(512 * MIB, 100).without("device_free");
+    let events = vec![event("segment_alloc", 1 << 30, 20 * MIB), event("alloc", 1 << 30, 2 * MIB), failed];
+    let (_place, path) =
+        written("s.pickle", &snapshot(vec![segment(0, 1 << 30, "large", &blocks)], vec![events]));
+    let other = fixture("npu_oom.pickle");
+    let reference = ["--ref", other.to_str().unwrap()];
+    for (mode, arguments) in [
+        ("overview", &[][..]),
+        ("peak", &[]),
+        ("fragment", &[]),
+        ("leak", &[]),
+        ("oom", &[]),
+        ("compare", &reference),
+        ("all", &reference),
+    ] {
+        assert_eq!(json(&path, mode, arguments)["mode"], mode);
+        assert!(!text(&path, mode, arguments).is_empty(), "{mode}");
+    }
+    let json = json(&path, "all", &[]);
+    let events = json["result"]["oom"]["events"].as_array().unwrap();
+    assert_eq!(events.len(), 1);
+    assert_eq!(events[0]["device_free"], Value::Null, "not known, and not 0");
+    assert_eq!((&events[0]["requested"], &events[0]["trace_index"]), (&json!(512 << 20), &json!(2)));
+    let marks = json["result"]["peak"]["devices"][0]["marks"].as_array().unwrap();
+    assert_eq!((marks.len(), &marks[0]["action"]), (1, &json!("oom")));
+    assert_eq!(json["result"]["peak"]["devices"][0]["peaks"]["reserved"]["bytes"], 20 << 20);
+}
+
+/// The finding of a rule.
+fn finding<'a>(json: &'a Value, rule: &str) -> Option<&'a Value> {
+    json["findings"].as_array().unwrap().iter().find(|finding| finding["rule"] == rule)
+}
+
+#[test]
+fn sizes_by_rule_are_said_to_be_estimates() {
+    // What was asked for from before the window is known from the free alone, its block only by the rule.
+    let events = vec![
+        event("segment_alloc", 1 << 30, 2 * MIB),
+        event("alloc", 1 << 30, 1000),
+        event("snapshot", 0, 1_536),
+        event("free_requested", 1 << 30, 1000),
+        event("free_completed", 1 << 30, 1000),
+    ];
+    let json = of(vec![segment(0, 1 << 30, "small", &[(2 * MIB, "inactive")])], vec![events]);
+    let device = &json["result"]["devices"][0];
+    assert_eq!(device["peaks"]["allocated"]["exact"], false, "an earlier dump counted more");
+    assert_eq!(device["peaks"]["allocated_requested"]["exact"], true);
+    assert_eq!(finding(&json, "peak/estimated").unwrap()["severity"], "info");
+    assert!(finding(&json, "peak/in_doubt").is_none());
+}
+
+#[test]
+fn without_a_base_no_peak_is_told() {
+    let source = fixture("npu_leak.pickle");
+    let cut = |events: &str| {
+        let place = tempfile::tempdir().unwrap();
+        let made = std::process::Command::new(NPUSNAP)
+            .args(["--quiet", "ingest", "--no-sqlite", "--force", "--events", events, "-o"])
+            .arg(place.path())
+            .arg(&source)
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+        let cut = place.path().join("npu_leak.npusnap");
+        (place, cut)
+    };
+    let (_place, half) = cut("0..500");
+    let found = json(&half, "peak", &[]);
+    assert_eq!(finding(&found, "peak/no_base").unwrap()["severity"], "warning");
+    assert_eq!(found["result"]["devices"][0]["peaks"]["allocated"]["bytes"], Value::Null);
+    assert!(finding(&found, "peak/allocated").is_none() && finding(&found, "peak/in_doubt").is_none());
+    // Against another snapshot only the end can be held.
+    let compared = json(&half, "compare", &["--ref", source.to_str().unwrap()]);
+    let said = finding(&compared, "compare/no_base").unwrap()["message"].as_str().unwrap();
+    assert!(said.contains("this snapshot (A)"), "{said}");
+    assert!(finding(&compared, "compare/no_history").is_none());
+    // Where no alloc is left, nothing is known of what lives, and that is not that nothing does.
+    let (_place, first) = cut("6..7");
+    let leak = json(&first, "leak", &[]);
+    assert_eq!(finding(&leak, "leak/not_known").unwrap()["severity"], "info");
+    assert_eq!(rules(&leak).len(), 1);
+}
+
+/// The seven events of `replay/order.rs`: the pieces of a ring buffer that was resized.
+#[test]
+fn a_curve_that_follows_a_list_out_of_order_is_in_doubt() {
+    let events: [(i128, &str, i128, i128); 7] = [
+        (1, "alloc", 0, 100),
+        (2, "free_requested", 0, 100),
+        (5, "free_completed", 0, 200),
+        (6, "alloc", 512, 300),
+        (2, "free_completed", 0, 100),
+        (3, "alloc", 0, 200),
+        (4, "free_requested", 0, 200),
+    ];
+    let timed = events.map(|(second, action, at, size)| {
+        event(action, (1 << 30) + at, size).with("time_us", int(1_713_558_427_168_556 + second * 1_000_000))
+    });
+    let blocks = [(512, "inactive"), (512, "active_allocated"), (2 * MIB - 1024, "inactive")];
+    let (_place, path) =
+        written("s.pickle", &snapshot(vec![segment(0, 1 << 30, "small", &blocks)], vec![timed.to_vec()]));
+    let json = json(&path, "peak", &[]);
+    let said = finding(&json, "peak/in_doubt").unwrap();
+    assert_eq!((&said["severity"], &said["subject"]), (&json!("warning"), &json!("device 0")));
+    let message = said["message"].as_str().unwrap();
+    assert!(message.contains("1 place where the list of events goes back in time"), "{message}");
+    assert!(message.contains("allocated_requested"), "{message}");
+    assert!(finding(&json, "peak/estimated").is_none(), "that would call the requested counters exact");
+    assert!(text(&path, "peak", &["--lang", "zh"]).contains("事件列表有 1 处时间倒退"));
 }
 
 #[test]
@@ -207,8 +321,15 @@ fn b23_without_events_the_state_is_all_there_is_and_that_is_said() {
     let json = of(vec![segment(0, 1 << 30, "large", &[(2 * MIB, "active_allocated")])], vec![vec![]]);
     let device = &json["result"]["devices"][0];
     assert_eq!(device["timeline"], json!([]));
-    assert_eq!(device["peaks"]["allocated"]["bytes"], 2 << 20);
-    assert_eq!(device["peaks"]["allocated"]["trace_index"], -1);
+    // A state says nothing of what was before it: no peak is a number, not even its own.
+    for counter in COUNTERS {
+        let peak = &device["peaks"][counter];
+        for key in ["bytes", "trace_index", "time_us", "exact"] {
+            assert_eq!(peak[key], Value::Null, "{counter} {key}");
+        }
+    }
+    assert_eq!(device["peaks"]["allocated"]["final"], 2 << 20);
+    assert_eq!(device["contributors"], json!([]));
     assert_eq!(rules(&json), [("peak/no_history".to_owned(), "info".to_owned())]);
 }
 

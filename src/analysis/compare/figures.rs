@@ -2,14 +2,15 @@
 
 use serde_json::Value;
 
-use super::{CompareOutcome, SegmentChange};
+use super::{CompareOutcome, SegmentChange, StackChange};
 use crate::analysis::facts::SnapshotFacts;
 use crate::analysis::frames::place;
 use crate::analysis::language::Text;
 use crate::analysis::outcome::{Cell, Figure, TableFigure};
 use crate::quantity;
 
-/// Rows that a person is shown; programs get all.
+/// Rows that a person is shown: call stacks of each device, and segments. Programs get every segment, and of the call stacks
+/// as many of each device as parameter `limit` of `stack_compare` says.
 const ROWS: usize = 10;
 
 /// Counters that are no bytes.
@@ -70,9 +71,13 @@ fn counters(outcome: &CompareOutcome) -> TableFigure {
 }
 
 fn stacks(outcome: &CompareOutcome) -> Option<TableFigure> {
-    let changed = outcome.stacks.iter().filter(|stack| stack.live_change != 0 || stack.peak_change != 0);
-    let rows: Vec<Vec<Cell>> = changed
-        .take(ROWS)
+    let has_changed =
+        |stack: &&StackChange| stack.live_change != 0 || stack.peak_change.is_some_and(|change| change != 0);
+    let of = |index: i64| outcome.stacks.iter().filter(move |stack| stack.device_index == index);
+    let rows: Vec<Vec<Cell>> = outcome
+        .device_indexes()
+        .into_iter()
+        .flat_map(|index| of(index).filter(has_changed).take(ROWS))
         .map(|stack| {
             vec![
                 Cell::name(stack.device_index.to_string()),

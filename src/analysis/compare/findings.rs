@@ -14,6 +14,7 @@ pub(super) fn all(outcome: &CompareOutcome) -> Vec<Finding> {
         let allocated = outcome.counter(device_index, "allocated");
         findings.extend(allocated.and_then(|row| at_the_end(outcome, row)));
         findings.extend(allocated.and_then(|row| at_the_peak(outcome, row)));
+        findings.extend(allocated.and_then(|row| no_peak(outcome, row)));
         findings.extend(stack(outcome, device_index));
     }
     findings.extend(settings(outcome));
@@ -24,7 +25,12 @@ pub(super) fn all(outcome: &CompareOutcome) -> Vec<Finding> {
     };
     let all_known = outcome.device_indexes().iter().filter(|index| **index >= 0).all(compared);
     if all_known && findings.iter().all(|finding| finding.severity <= Severity::Info) {
-        findings.push(same());
+        let has_peaks = outcome
+            .counters
+            .iter()
+            .filter(|row| row.device_index >= 0 && row.counter == "allocated")
+            .all(|row| row.peak_change.is_some());
+        findings.push(same(has_peaks));
     }
     Finding::sort_worst_first(&mut findings);
     findings
@@ -40,6 +46,49 @@ fn at_the_peak(outcome: &CompareOutcome, allocated: &CounterChange) -> Option<Fi
     let (now, before) = (allocated.peak?, allocated.base_peak?);
     let what = Text::new("the peak of allocated memory", "已分配内存的峰值");
     growth(outcome, allocated.device_index, "compare/peak", &what, now, before)
+}
+
+/// Where a peak is not known, what can be compared is the end alone.
+fn no_peak(outcome: &CompareOutcome, allocated: &CounterChange) -> Option<Finding> {
+    // A device that one of them does not have is no matter of peaks.
+    if allocated.change.is_none() || allocated.peak_change.is_some() {
+        return None;
+    }
+    let (own, base) = outcome.recorded(allocated.device_index);
+    let (rule, why) = if own && base {
+        let side = side(allocated.peak.is_none(), allocated.base_peak.is_none());
+        let why = Text::new(
+            format!("the events do not lead to the final state of {}", side.get(Lang::En)),
+            format!("{}的事件与最终状态不衔接", side.get(Lang::Zh)),
+        );
+        ("compare/no_base", why)
+    } else {
+        let side = side(!own, !base);
+        let why = Text::new(
+            format!("no events were recorded in {}", side.get(Lang::En)),
+            format!("{}没有记录事件", side.get(Lang::Zh)),
+        );
+        ("compare/no_history", why)
+    };
+    Some(Finding::on_device(
+        allocated.device_index,
+        rule,
+        Severity::Info,
+        Text::new(
+            format!("{}: only what is held at the end is compared, not the peaks", why.get(Lang::En)),
+            format!("{}：只比较了最终状态，无法比较峰值", why.get(Lang::Zh)),
+        ),
+        vec![("peak", Quantity::Bytes(allocated.peak)), ("base_peak", Quantity::Bytes(allocated.base_peak))],
+    ))
+}
+
+/// The snapshots that something is true of: this one, the other, or both.
+fn side(own: bool, base: bool) -> Text {
+    match (own, base) {
+        (true, true) => Text::new("either snapshot", "两份快照"),
+        (true, false) => Text::new("this snapshot (A)", "本快照（A）"),
+        _ => Text::new("the other snapshot (B)", "参照快照（B）"),
+    }
 }
 
 fn growth(
@@ -116,13 +165,18 @@ fn settings(outcome: &CompareOutcome) -> Option<Finding> {
     })
 }
 
-fn same() -> Finding {
-    Finding::on_snapshot(
-        "compare/no_growth",
-        Severity::Ok,
+/// `has_peaks`: the peaks of every device were compared too.
+fn same(has_peaks: bool) -> Finding {
+    let message = if has_peaks {
         Text::new(
             "no device holds notably more memory than in the other snapshot",
             "与参照快照相比，没有设备的内存占用明显增长",
-        ),
-    )
+        )
+    } else {
+        Text::new(
+            "no device holds notably more memory at the end than in the other snapshot",
+            "与参照快照相比，没有设备的最终内存占用明显增长",
+        )
+    };
+    Finding::on_snapshot("compare/no_growth", Severity::Ok, message)
 }

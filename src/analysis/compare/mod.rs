@@ -70,12 +70,12 @@ row! {
         live_count: i64,
         /// Blocks in the other.
         base_count: i64,
-        /// Bytes held at the peak of this snapshot.
-        peak_bytes: i64,
+        /// Bytes held at the peak of this snapshot; `None` where no peak is known.
+        peak_bytes: Option<i64>,
         /// Bytes held at the peak of the other.
-        base_peak: i64,
+        base_peak: Option<i64>,
         /// The difference.
-        peak_change: i64,
+        peak_change: Option<i64>,
         /// Frames as JSON.
         frames_json: Option<String>,
     }
@@ -204,6 +204,12 @@ impl CompareOutcome {
 
     fn counter(&self, device_index: i64, counter: &str) -> Option<&CounterChange> {
         self.counters.iter().find(|row| row.device_index == device_index && row.counter == counter)
+    }
+
+    /// Whether events of a device were recorded: in this snapshot, and in the other.
+    fn recorded(&self, device_index: i64) -> (bool, bool) {
+        let own = || self.timeline.iter().filter(|step| step.device_index == device_index);
+        (own().any(|step| step.trace_index.is_some()), own().any(|step| step.base_trace_index.is_some()))
     }
 
     fn device_json(&self, device_index: i64) -> Value {

@@ -3,7 +3,9 @@
 //! Growth across steps is what decides. What the usual rules look at is reported beside it: whether reserved memory only ever
 //! grew, and what of the early allocations is still alive. Weights and optimizer state satisfy both and leak nothing.
 
+mod attribution;
 mod judge;
+mod tables;
 mod words;
 
 use std::collections::BTreeMap;
@@ -18,6 +20,8 @@ use super::thresholds::Thresholds;
 use super::{Analysis, Lang, Scope, Text};
 use crate::engine::{Engine, row};
 use crate::error::Result;
+use attribution::Attribution;
+pub use attribution::SegmentStack;
 use judge::{Suspect, Verdict};
 
 /// Stacks named by what they hold since early on.
@@ -119,21 +123,26 @@ impl Analysis for Leak {
     }
 
     fn relations(&self) -> &'static [&'static str] {
-        &["stack_growth", "step_overview", "segment_growth"]
+        &["stack_growth", "step_overview", "segment_growth", "segment_growth_by_stack"]
     }
 
     fn run(&self, engine: &Engine, thresholds: &Thresholds, scope: Scope<'_>) -> Result<Box<dyn Outcome>> {
         let devices: Vec<DeviceFragmentation> = scope.rows(engine)?;
         let mut stacks: Vec<StackGrowth> = scope.rows(engine)?;
         let mut segments: Vec<SegmentGrowth> = scope.rows(engine)?;
+        let mut grown: Vec<SegmentStack> = scope.rows(engine)?;
         let mut steps: Vec<StepOverview> = scope.rows(engine)?;
         let mut all = Vec::with_capacity(devices.len());
         for device in devices {
             let index = device.device_index;
             let stacks: Vec<StackGrowth> = stacks.extract_if(.., |row| row.device_index == index).collect();
             let steps = steps.extract_if(.., |row| row.device_index == index).next();
+            let segments = segments.extract_if(.., |row| row.device_index == index).next();
+            let grown: Vec<SegmentStack> = grown.extract_if(.., |row| row.device_index == index).collect();
+            let only_grew = segments.as_ref().is_some_and(SegmentGrowth::only_grew);
+            let attribution = Attribution::of(&grown, &stacks, only_grew);
             let mut leak = DeviceLeak::judged(&device, stacks, steps, thresholds);
-            leak.segments = segments.extract_if(.., |row| row.device_index == index).next();
+            (leak.segments, leak.attribution) = (segments, attribution);
             all.push(leak);
         }
         let ids = all.iter().flat_map(DeviceLeak::stack_ids);
@@ -173,6 +182,7 @@ struct DeviceLeak {
     device_index: i64,
     steps: Option<StepOverview>,
     segments: Option<SegmentGrowth>,
+    attribution: Attribution,
     /// Bytes in allocated blocks of the final state, whatever is known of their history.
     allocated: i64,
     live_size: i64,
@@ -211,6 +221,7 @@ impl DeviceLeak {
             device_index: device.device_index,
             steps,
             segments: None,
+            attribution: Attribution::default(),
             allocated: device.allocated,
             live_size,
             live_count,
@@ -227,11 +238,13 @@ impl DeviceLeak {
     /// The stacks that are shown.
     fn stack_ids(&self) -> impl Iterator<Item = i64> {
         let suspects = self.suspects.iter().filter_map(|suspect| suspect.what.growth.stack_id);
-        suspects.chain(self.long_lived.iter().filter_map(|stack| stack.what.stack_id))
+        let long_lived = self.long_lived.iter().filter_map(|stack| stack.what.stack_id);
+        suspects.chain(long_lived).chain(self.attribution.stack_ids())
     }
 
     /// Gives them their frames.
     fn name(&mut self, frames: &BTreeMap<i64, String>) {
+        self.attribution.name(frames);
         let frames = |stack: Option<i64>| frames.get(&stack?).cloned();
         for suspect in &mut self.suspects {
             suspect.frames_json = frames(suspect.what.growth.stack_id);
@@ -252,7 +265,8 @@ impl DeviceLeak {
                 "interval_count": steps.interval_count,
                 "allocated_bytes": steps.allocated_size,
             })),
-            "monotone": self.segments.as_ref().map(SegmentGrowth::json),
+            "monotone": self.segments.as_ref().map(|segments| segments.json(&self.attribution)),
+            "attribution": self.attribution.both_json(),
             "live_bytes": self.live_size,
             "live_count": self.live_count,
             "long_lived": {
@@ -292,8 +306,16 @@ impl DeviceLeak {
         if let Some(rank) = self.rank(growth) {
             evidence.push(json!({ "rule": "top_long_lived_stack", "rank": rank }));
         }
-        if self.segments.as_ref().is_some_and(|segments| segments.is_monotone == 1) {
+        if self.segments.as_ref().is_some_and(SegmentGrowth::only_grew) {
             evidence.push(json!({ "rule": "reserved_only_grew" }));
+            if let Some((rank, share)) = self.attribution.rank(growth.stack_id) {
+                evidence.push(json!({
+                    "rule": "top_reserving_stack",
+                    "rank": rank,
+                    "bytes": share.grown_size,
+                    "count": share.grow_count,
+                }));
+            }
         }
         json!({
             "stack_id": growth.stack_id,
@@ -334,9 +356,14 @@ impl DeviceLeak {
 }
 
 impl SegmentGrowth {
-    fn json(&self) -> Value {
+    /// Whether bytes came and none went.
+    fn only_grew(&self) -> bool {
+        self.is_monotone == 1
+    }
+
+    fn json(&self, attribution: &Attribution) -> Value {
         json!({
-            "is_monotone": self.is_monotone == 1,
+            "is_monotone": self.only_grew(),
             "grow_count": self.grow_count,
             "shrink_count": self.shrink_count,
             "grown_bytes": self.grown_size,
@@ -344,6 +371,7 @@ impl SegmentGrowth {
             "late_grown_bytes": self.late_grown_size,
             "first_index": self.first_grow_index,
             "last_index": self.last_grow_index,
+            "stacks": attribution.grown_json(),
         })
     }
 }
@@ -361,7 +389,7 @@ impl Outcome for LeakOutcome {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        words::figures(&self.devices)
+        tables::figures(&self.devices)
     }
 
     fn charts(&self, _engine: &Engine, _wanted: &dyn Fn(i64) -> bool) -> Result<Vec<ChartFigure>> {

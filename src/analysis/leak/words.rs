@@ -1,16 +1,15 @@
-//! What is said about leaks, and shown of them.
+//! What is said about leaks.
 
 use super::judge::{Suspect, Verdict};
-use super::{DeviceLeak, Named, StackGrowth};
+use super::{DeviceLeak, Named, SegmentGrowth, StackGrowth};
 use crate::analysis::frames::place;
 use crate::analysis::language::{Lang, Text};
-use crate::analysis::outcome::{Cell, Figure, Finding, Quantity, Severity, TableFigure, share};
+use crate::analysis::outcome::{Finding, Quantity, Severity, share};
 use crate::analysis::thresholds::Thresholds;
 use crate::quantity;
 
-/// Suspects that a person gets to see, in findings and in the table.
+/// Suspects that a person gets to see in findings.
 const FINDINGS: usize = 3;
-const SHOWN: usize = 10;
 
 pub(super) fn findings(devices: &[DeviceLeak], thresholds: &Thresholds) -> Vec<Finding> {
     if devices.is_empty() {
@@ -26,19 +25,6 @@ pub(super) fn findings(devices: &[DeviceLeak], thresholds: &Thresholds) -> Vec<F
     let mut findings: Vec<Finding> = devices.iter().flat_map(|device| device.findings(thresholds)).collect();
     Finding::sort_worst_first(&mut findings);
     findings
-}
-
-pub(super) fn figures(devices: &[DeviceLeak]) -> Vec<Figure> {
-    let mut figures = Vec::new();
-    for device in devices {
-        if !device.suspects.is_empty() {
-            figures.push(Figure::Table(suspects(device).of_device(device.device_index)));
-        }
-        if !device.long_lived.is_empty() && device.event_count() > 0 {
-            figures.push(Figure::Table(long_lived(device).of_device(device.device_index)));
-        }
-    }
-    figures
 }
 
 impl DeviceLeak {
@@ -107,7 +93,7 @@ impl DeviceLeak {
             _ => Severity::Warning,
         };
         let (en, zh) = interval_words(growth);
-        let at = stack_words(growth, suspect.frames_json.as_deref());
+        let at = stack_words(growth.stack_id, suspect.frames_json.as_deref());
         let size = quantity::bytes(growth.growth_size);
         let live = quantity::bytes(growth.live_size);
         let blocks = quantity::count(growth.live_count);
@@ -197,7 +183,7 @@ impl DeviceLeak {
         matches!(origin, Some("inferred" | "annotation"))
     }
 
-    fn event_count(&self) -> i64 {
+    pub(super) fn event_count(&self) -> i64 {
         self.steps.as_ref().map_or(0, |steps| steps.event_count)
     }
 
@@ -211,6 +197,9 @@ impl DeviceLeak {
 
     /// Says so where the history is too short, or has no steps, to tell a leak from a warm-up.
     fn short(&self, thresholds: &Thresholds) -> Option<Finding> {
+        if self.interval_count() == 0 {
+            return Some(self.too_short());
+        }
         let steps = quantity::count(self.step_count());
         let needed = format!("{:.0}", thresholds.leak_steps);
         #[expect(
@@ -251,26 +240,61 @@ impl DeviceLeak {
         ))
     }
 
+    /// Where there are no two moments to compare, nothing is said of growth, and that is no good news.
+    fn too_short(&self) -> Finding {
+        let count = self.event_count();
+        let (events, number) = (quantity::counted(count, "event is", "events are"), quantity::count(count));
+        Finding::on_device(
+            self.device_index,
+            "leak/short_history",
+            Severity::Info,
+            Text::new(
+                format!(
+                    "{events} too few to compare anything: what is alive is known, but not whether it keeps growing"
+                ),
+                format!("仅有 {number} 个事件，不足以进行任何比较：只知道哪些内存存活，无法判断是否持续增长"),
+            ),
+            vec![
+                ("step_count", Quantity::Count(self.step_count())),
+                ("event_count", Quantity::Count(count)),
+                ("interval_count", Quantity::Count(0)),
+            ],
+        )
+    }
+
+    /// Growth of reserved memory in the second half of the window, where it only ever grew.
+    pub(super) fn late_growth(&self) -> Option<(&SegmentGrowth, i64)> {
+        let segments = self.segments.as_ref().filter(|segments| segments.only_grew())?;
+        Some((segments, segments.late_grown_size)).filter(|(_, late)| *late > 0)
+    }
+
     /// The classic sign, which healthy programs show too: never more than a remark.
     fn monotone(&self) -> Option<Finding> {
-        let segments = self.segments.as_ref().filter(|segments| segments.is_monotone == 1)?;
-        let late = segments.late_grown_size;
-        (late > 0).then(|| {
-            let size = quantity::bytes(late);
-            Finding::on_device(
-                self.device_index,
-                "leak/reserved_only_grew",
-                Severity::Info,
-                Text::new(
-                    format!("reserved memory only ever grew, by {size} in the second half of the window"),
-                    format!("预留内存只增不减，窗口后半段增加 {size}"),
+        let (segments, late) = self.late_growth()?;
+        let size = quantity::bytes(late);
+        let most = self.attribution.grown.iter().max_by_key(|share| share.what.late_grown_size)?;
+        let by = asked_words(most.what.stack_id, most.frames_json.as_deref());
+        let own = quantity::bytes(most.what.late_grown_size);
+        Some(Finding::on_device(
+            self.device_index,
+            "leak/reserved_only_grew",
+            Severity::Info,
+            Text::new(
+                format!(
+                    "reserved memory only ever grew, by {size} in the second half of the window; {own} of that {}",
+                    by.get(Lang::En)
                 ),
-                vec![
-                    ("grow_count", Quantity::Count(segments.grow_count)),
-                    ("late_grown_bytes", Quantity::Bytes(Some(late))),
-                ],
-            )
-        })
+                format!("预留内存只增不减，窗口后半段增加 {size}；其中 {own} {}", by.get(Lang::Zh)),
+            ),
+            vec![
+                ("grow_count", Quantity::Count(segments.grow_count)),
+                ("late_grown_bytes", Quantity::Bytes(Some(late))),
+                ("stack_late_grown_bytes", Quantity::Bytes(Some(most.what.late_grown_size))),
+            ]
+            .into_iter()
+            .chain(most.what.stack_id.map(|stack_id| ("stack_id", Quantity::Count(stack_id))))
+            .collect(),
+        ))
     }
 }
 
@@ -283,88 +307,25 @@ fn interval_words(growth: &StackGrowth) -> (&'static str, &'static str) {
     }
 }
 
-fn stack_words(growth: &StackGrowth, frames_json: Option<&str>) -> Text {
-    let Some(stack) = growth.stack_id else {
+/// For whom memory was reserved.
+fn asked_words(stack_id: Option<i64>, frames_json: Option<&str>) -> Text {
+    let Some(stack) = stack_id else {
+        return Text::new("came with events that have no call stack", "来自没有调用栈的事件");
+    };
+    let place = place(frames_json);
+    Text::new(
+        format!("was asked for by {}, stack {stack}", place.get(Lang::En)),
+        format!("来自 {}（调用栈 {stack}）的请求", place.get(Lang::Zh)),
+    )
+}
+
+fn stack_words(stack_id: Option<i64>, frames_json: Option<&str>) -> Text {
+    let Some(stack) = stack_id else {
         return Text::new("memory without a call stack", "无调用栈的内存");
     };
     let place = place(frames_json);
     Text::new(
         format!("{}, stack {stack},", place.get(Lang::En)),
         format!("{}（调用栈 {stack}）", place.get(Lang::Zh)),
-    )
-}
-
-fn suspects(device: &DeviceLeak) -> TableFigure {
-    let headings = [
-        ("stack", "调用栈"),
-        ("verdict", "判断"),
-        ("grew in", "增长次数"),
-        ("of", "间隔数"),
-        ("growth", "增长"),
-        ("per step", "每步"),
-        ("live", "存活"),
-        ("blocks", "块数"),
-        ("where", "位置"),
-    ];
-    let row = |suspect: &Named<Suspect>| {
-        let growth = &suspect.what.growth;
-        vec![
-            Cell::stack_id(growth.stack_id),
-            Cell::Text(verdict_word(suspect.what.verdict)),
-            Cell::count(growth.grew_count),
-            Cell::count(growth.interval_count),
-            Cell::bytes(growth.growth_size),
-            Cell::bytes(growth.growth_size.checked_div(growth.step_span)),
-            Cell::bytes(growth.live_size),
-            Cell::count(growth.live_count),
-            Cell::stack(place(suspect.frames_json.as_deref()), growth.stack_id),
-        ]
-    };
-    let index = device.device_index;
-    TableFigure::new(
-        Text::new(
-            format!("Device {index}: call stacks that keep growing"),
-            format!("设备 {index}：持续增长的调用栈"),
-        ),
-        &headings,
-        device.suspects.iter().take(SHOWN).map(row).collect(),
-    )
-}
-
-fn verdict_word(verdict: Verdict) -> Text {
-    match verdict {
-        Verdict::None => Text::new("none", "无"),
-        Verdict::Suspected => Text::new("suspected", "疑似"),
-        Verdict::Likely => Text::new("likely", "很可能"),
-    }
-}
-
-fn long_lived(device: &DeviceLeak) -> TableFigure {
-    let headings = [
-        ("stack", "调用栈"),
-        ("bytes", "字节"),
-        ("blocks", "块数"),
-        ("grew in", "增长次数"),
-        ("of", "间隔数"),
-        ("where", "位置"),
-    ];
-    let row = |stack: &Named<StackGrowth>| {
-        vec![
-            Cell::stack_id(stack.what.stack_id),
-            Cell::bytes(stack.what.early_size),
-            Cell::count(stack.what.early_count),
-            Cell::count(stack.what.grew_count),
-            Cell::count(stack.what.interval_count),
-            Cell::stack(place(stack.frames_json.as_deref()), stack.what.stack_id),
-        ]
-    };
-    let index = device.device_index;
-    TableFigure::new(
-        Text::new(
-            format!("Device {index}: alive since early on, which alone is no leak"),
-            format!("设备 {index}：早期分配且仍存活（仅此并不说明泄漏）"),
-        ),
-        &headings,
-        device.long_lived.iter().map(row).collect(),
     )
 }

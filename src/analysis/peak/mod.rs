@@ -3,6 +3,7 @@
 //! Everything is measured in SQL; here the curve is thinned to what can be drawn, and limits of the answer are said.
 
 mod charts;
+mod doubt;
 mod words;
 
 use std::collections::BTreeSet;
@@ -16,7 +17,7 @@ use super::devices::Device;
 use super::downsample::extremes;
 use super::facts::ImportNote;
 use super::frames::frames;
-use super::language::Lang;
+use super::language::{Lang, Text};
 use super::outcome::{Figure, Finding, Outcome};
 use super::thresholds::Thresholds;
 use super::{Analysis, Scope};
@@ -149,16 +150,18 @@ impl Analysis for PeakAnalysis {
             let speaks = |note: &&ImportNote| note.device_id.is_none_or(|id| id == device.id);
             let lost = |note: &ImportNote| note.name == "trace_alloc_overflowed" && note.value > 0;
             let points: Vec<Point> = curve.extract_if(.., |row| row.device_index == index).collect();
+            let has_history = !points.is_empty();
             DevicePeak {
                 device_index: index,
                 peaks: peaks.extract_if(.., |row| row.device_index == index).collect(),
-                // What only waited to be freed then is no part of allocated.
+                // What only waited to be freed then is no part of allocated; without events there is no such moment.
                 contributors: contributors
                     .extract_if(.., |row| row.device_index == index)
-                    .filter(|row| row.allocated_size != 0 || row.block_count != 0)
+                    .filter(|row| has_history && (row.allocated_size != 0 || row.block_count != 0))
                     .collect(),
-                has_history: !points.is_empty(),
+                has_history,
                 overflowed: notes.iter().filter(speaks).any(lost),
+                doubts: notes.iter().filter(speaks).filter_map(doubt::reason).collect(),
                 points,
                 marks: marks.extract_if(.., |row| row.device_index == index).collect(),
             }
@@ -186,6 +189,8 @@ struct DevicePeak {
     has_history: bool,
     /// The snapshot says that the ring buffer overflowed.
     overflowed: bool,
+    /// What the import found that speaks against the curves.
+    doubts: Vec<Text>,
     points: Vec<Point>,
     marks: Vec<Mark>,
 }
@@ -275,7 +280,8 @@ impl Peak {
             "trace_index": peak.and_then(|peak| peak.trace_index),
             "time_us": peak.and_then(|peak| peak.time_us),
             "final": peak.and_then(|peak| peak.at_end),
-            "exact": peak.map(|peak| peak.exact == 1),
+            // Of a peak that is not known there is nothing to be exact.
+            "exact": peak.filter(|peak| peak.peak.is_some()).map(|peak| peak.exact == 1),
         })
     }
 }

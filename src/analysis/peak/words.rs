@@ -52,6 +52,7 @@ impl DevicePeak {
         [
             self.no_base(),
             self.unexplained(),
+            self.in_doubt(),
             self.summary(),
             self.window(),
             self.estimated(),
@@ -163,11 +164,9 @@ impl DevicePeak {
     }
 
     fn estimated(&self) -> Option<Finding> {
-        let inexact = |counters: [&str; 2]| {
-            counters.into_iter().filter_map(|counter| self.peak(counter)).any(|peak| peak.exact == 0)
-        };
-        let rounded_only =
-            inexact(["allocated", "active"]) && !inexact(["allocated_requested", "active_requested"]);
+        // What is wrong with more than the rounding is said as `peak/in_doubt`.
+        let rounded_only = ["allocated", "active"].iter().any(|counter| self.is_inexact(counter))
+            && self.in_doubt().is_none();
         rounded_only.then(|| {
             Finding::on_device(
 self.device_index,
@@ -269,7 +268,8 @@ fn peaks(title: Text, devices: &[DevicePeak]) -> TableFigure {
         let mut cells = vec![
             Cell::name(device.device_index.to_string()),
             Cell::name(peak.counter.clone()),
-            Cell::bytes(peak.base),
+            // The base of a device without events is its final state, and no start of anything.
+            Cell::bytes(peak.base.filter(|_| device.has_history)),
             Cell::bytes(peak.peak),
             index,
             Cell::bytes(peak.at_end),
