@@ -74,18 +74,40 @@ known AS (
     MAX(requests_from) OVER (PARTITION BY device_id) AS best_from
   FROM requests
 ),
-by_size AS (
+padded AS (
   SELECT
     r.device_id AS device_id,
     r.stream AS stream,
-    (r.size + k.padding + 511) / NULLIF(512, 0) * 512 AS size,
-    SUM(r.request_count) AS request_count,
-    MAX(r.requests_from) AS requests_from
+    r.size + k.padding AS size,
+    r.request_count AS request_count,
+    r.requests_from AS requests_from
   FROM _event_scale AS k
   JOIN known AS r
     ON r.device_id = k.device_id
   WHERE r.requests_from = r.best_from
-  GROUP BY r.device_id, r.stream, (r.size + k.padding + 511) / NULLIF(512, 0) * 512
+),
+rounded AS (
+  SELECT
+    p.device_id AS device_id,
+    p.stream AS stream,
+    (p.size + COALESCE(z.step_bytes, 512) - 1) / NULLIF(COALESCE(z.step_bytes, 512), 0)
+      * COALESCE(z.step_bytes, 512) AS size,
+    p.request_count AS request_count,
+    p.requests_from AS requests_from
+  FROM padded AS p
+  LEFT JOIN _size_steps AS z
+    ON p.size > z.above_size
+    AND p.size < z.below_size
+),
+by_size AS (
+  SELECT
+    device_id,
+    stream,
+    size,
+    SUM(request_count) AS request_count,
+    MAX(requests_from) AS requests_from
+  FROM rounded
+  GROUP BY device_id, stream, size
 ),
 kinds AS (
   SELECT

@@ -26,6 +26,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "_pool_blocks",
     "_stack_frames",
     "_scale",
+    "_size_steps",
     "_event_ranges",
     "_event_scale",
     "_event_rules",
