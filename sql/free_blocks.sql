@@ -10,7 +10,7 @@
 -- @column device_index        BIGINT   Device, as the snapshot numbers it; -1 is pinned host memory.
 -- @column stream              BIGINT   Stream.
 -- @column segment_type        VARCHAR  large or small.
--- @column free_bytes          BIGINT   Bytes in inactive blocks.
+-- @column free_bytes          BIGINT   Bytes in inactive blocks, without those that wait for a free all the same.
 -- @column free_count          BIGINT   Those blocks.
 -- @column largest_free_block  BIGINT   Bytes of the largest of them; 0 without one.
 -- @column request_count       BIGINT   Requests.
@@ -152,10 +152,12 @@ holes AS (
     s.device_id AS device_id,
     s.stream AS stream,
     s.segment_type AS segment_type,
-    CASE WHEN b.state = 'inactive' THEN b.size END AS size
+    CASE WHEN b.state = 'inactive' AND p.block_id IS NULL THEN b.size END AS size
   FROM _pool_segments AS s
   JOIN _pool_blocks AS b
     ON b.segment_id = s.segment_id
+  LEFT JOIN _hidden_pending AS p
+    ON p.block_id = b.block_id
   WHERE COALESCE(s.pool_id_0, 0) = 0
     AND COALESCE(s.pool_id_1, 0) = 0
 ),

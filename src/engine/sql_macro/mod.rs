@@ -35,6 +35,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "_memory_base",
     "_event_changes",
     "_sized_allocations",
+    "_hidden_pending",
     "_rounding_excess",
     "_residuals",
     "_slice_changes",
