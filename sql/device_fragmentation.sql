@@ -33,7 +33,58 @@
 -- @column segment_count          BIGINT  Segments.
 -- @column expandable_count       BIGINT  Of them, expandable ones.
 -- @column workspace_bytes        BIGINT  Bytes of the NPU's workspace segments, which are in no other column.
-WITH sums AS (
+-- @column workspace_like_bytes   BIGINT  Of unused_segment_bytes, what may be workspace of an NPU: nothing tells where no
+--   history was recorded, and all that is known is that such segments come last and are of one free block.
+-- @column workspace_guess_bytes  BIGINT  Of them, what stands behind a segment that is out of the order of addresses,
+--   which segments of the caching allocator never are: import_stats has it under this name.
+WITH silent AS (
+  SELECT id AS device_id
+  FROM devices
+  WHERE device_type = 'Ascend-NPU'
+    AND device_index >= 0
+    AND NOT EXISTS (SELECT 1 FROM traces)
+),
+likeness AS (
+  SELECT
+    f.device_id AS device_id,
+    f.segment_id AS segment_id,
+    f.total_size AS total_size,
+    CASE
+      WHEN f.segment_type = 'large'
+        AND f.is_expandable = 0
+        AND f.is_unused = 1
+        AND f.block_count = 1
+        AND f.pool_id_0 = 0
+        AND f.pool_id_1 = 0
+      THEN 1
+      ELSE 0
+    END AS is_like
+  FROM silent AS n
+  JOIN _segment_fragmentation AS f
+    ON f.device_id = n.device_id
+),
+lasts AS (
+  SELECT COALESCE(MAX(CASE WHEN is_like = 0 THEN segment_id END), 0) AS last_other_id
+  FROM likeness
+),
+like_workspaces AS (
+  SELECT
+    k.device_id AS device_id,
+    SUM(k.total_size) AS workspace_like_bytes
+  FROM lasts AS l
+  JOIN likeness AS k
+    ON k.segment_id > l.last_other_id
+  GROUP BY k.device_id
+),
+guesses AS (
+  SELECT
+    device_id,
+    SUM(value) AS workspace_guess_bytes
+  FROM import_stats
+  WHERE name = 'workspace_guess_bytes'
+  GROUP BY device_id
+),
+sums AS (
   SELECT
     device_id,
     SUM(total_size) AS reserved,
@@ -91,11 +142,17 @@ SELECT
   COALESCE(s.allocated + s.pending_free_bytes, 0) AS active,
   COALESCE(s.segment_count, 0) AS segment_count,
   COALESCE(s.expandable_count, 0) AS expandable_count,
-  COALESCE(w.workspace_bytes, 0) AS workspace_bytes
+  COALESCE(w.workspace_bytes, 0) AS workspace_bytes,
+  COALESCE(k.workspace_like_bytes, 0) AS workspace_like_bytes,
+  COALESCE(g.workspace_guess_bytes, 0) AS workspace_guess_bytes
 FROM devices AS d
 LEFT JOIN sums AS s
   ON s.device_id = d.id
 LEFT JOIN workspaces AS w
   ON w.device_id = d.id
+LEFT JOIN like_workspaces AS k
+  ON k.device_id = d.id
+LEFT JOIN guesses AS g
+  ON g.device_id = d.id
 WHERE ($device IS NULL OR d.device_index = $device)
 ORDER BY d.device_index
