@@ -2,7 +2,8 @@
 --
 -- The allocator looks for a free block among those of the same stream and kind: requests of up to 1 MiB go to small
 -- segments, others to large ones. Typical requests are those of the recorded alloc events, rounded as the allocator
--- rounds; of the active blocks where a device has no such event. Private pools are left out.
+-- rounds; of the active blocks where a device has no such event. Private pools are left out. Where a device has such and
+-- its events do not say their pool, those requests count whose memory is of the default pool at the end.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
@@ -20,17 +21,109 @@
 -- @column fits_median_bytes   BIGINT   Bytes in inactive blocks that a median request fits in; NULL without a request.
 -- @column fits_p90_bytes      BIGINT   Bytes in inactive blocks that nine of ten requests fit in; NULL likewise.
 -- @column requests_from       VARCHAR  events or blocks; NULL without a request.
-WITH event_sizes AS (
+WITH private_devices AS (
+  SELECT DISTINCT device_id
+  FROM _pool_segments
+  WHERE pool_id_0 <> 0
+    OR pool_id_1 <> 0
+),
+told_sizes AS (
+  SELECT
+    a.device_id AS device_id,
+    a.stream AS stream,
+    a.size AS size,
+    COUNT(*) AS request_count
+  FROM allocations AS a
+  LEFT JOIN private_devices AS p
+    ON p.device_id = a.device_id
+  WHERE a.alloc_index IS NOT NULL
+    AND COALESCE(a.pool_id_0, 0) = 0
+    AND COALESCE(a.pool_id_1, 0) = 0
+    AND (a.pool_id_0 IS NOT NULL OR p.device_id IS NULL)
+  GROUP BY a.device_id, a.stream, a.size
+),
+untold_requests AS (
+  SELECT
+    a.device_id AS device_id,
+    a.addr AS addr,
+    a.stream AS stream,
+    a.size AS size,
+    COUNT(*) AS request_count
+  FROM private_devices AS p
+  JOIN allocations AS a
+    ON a.device_id = p.device_id
+  WHERE a.alloc_index IS NOT NULL
+    AND a.pool_id_0 IS NULL
+  GROUP BY a.device_id, a.addr, a.stream, a.size
+),
+-- Segments and requests by address: what a request lies in is the last segment that begins there or
+-- before, if it reaches so far.
+places AS (
+  SELECT
+    device_id,
+    address,
+    0 AS rank,
+    address AS segment_address,
+    CAST(NULL AS BIGINT) AS stream,
+    CAST(NULL AS BIGINT) AS size,
+    0 AS request_count
+  FROM _pool_segments
+  UNION ALL
+  SELECT
+    device_id,
+    addr AS address,
+    1 AS rank,
+    CAST(NULL AS BIGINT) AS segment_address,
+    stream,
+    size,
+    request_count
+  FROM untold_requests
+),
+placed AS (
+  SELECT
+    device_id,
+    address,
+    rank,
+    MAX(segment_address) OVER (
+      PARTITION BY device_id
+      ORDER BY address, rank
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS segment_address,
+    stream,
+    size,
+    request_count
+  FROM places
+),
+untold_sizes AS (
+  SELECT
+    p.device_id AS device_id,
+    p.stream AS stream,
+    p.size AS size,
+    SUM(p.request_count) AS request_count
+  FROM _pool_segments AS s
+  JOIN placed AS p
+    ON p.device_id = s.device_id
+    AND p.segment_address = s.address
+  WHERE p.rank = 1
+    AND p.address < s.address + s.total_size
+    AND COALESCE(s.pool_id_0, 0) = 0
+    AND COALESCE(s.pool_id_1, 0) = 0
+  GROUP BY p.device_id, p.stream, p.size
+),
+event_sizes AS (
   SELECT
     device_id,
     stream,
     size,
-    COUNT(*) AS request_count
-  FROM allocations
-  WHERE alloc_index IS NOT NULL
-    AND COALESCE(pool_id_0, 0) = 0
-    AND COALESCE(pool_id_1, 0) = 0
-  GROUP BY device_id, stream, size
+    request_count
+  FROM told_sizes
+  UNION ALL
+  SELECT
+    device_id,
+    stream,
+    size,
+    request_count
+  FROM untold_sizes
 ),
 block_sizes AS (
   SELECT
