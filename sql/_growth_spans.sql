@@ -229,20 +229,43 @@ kinds AS (
     active_change,
     pending_change
   FROM parts
+),
+spans AS (
+  SELECT
+    device_id,
+    span,
+    stream,
+    pool_id_0,
+    pool_id_1,
+    segment_type,
+    MAX(tells_pool) AS tells_pool,
+    MAX(trace_index) AS trace_index,
+    MAX(grown_bytes) AS grown_bytes,
+    MAX(requested) AS requested,
+    SUM(reserved_change) AS reserved_change,
+    SUM(active_change) AS active_change,
+    SUM(pending_change) AS pending_change
+  FROM kinds
+  GROUP BY device_id, span, stream, pool_id_0, pool_id_1, segment_type
 )
+-- Steps of a setting are multiples of 512 bytes, which a request has been rounded to: rounding it
+-- once more ends where the request itself would.
 SELECT
-  device_id,
-  span,
-  stream,
-  pool_id_0,
-  pool_id_1,
-  segment_type,
-  MAX(tells_pool) AS tells_pool,
-  MAX(trace_index) AS trace_index,
-  MAX(grown_bytes) AS grown_bytes,
-  MAX(requested) AS requested,
-  SUM(reserved_change) AS reserved_change,
-  SUM(active_change) AS active_change,
-  SUM(pending_change) AS pending_change
-FROM kinds
-GROUP BY device_id, span, stream, pool_id_0, pool_id_1, segment_type
+  s.device_id AS device_id,
+  s.span AS span,
+  s.stream AS stream,
+  s.pool_id_0 AS pool_id_0,
+  s.pool_id_1 AS pool_id_1,
+  s.segment_type AS segment_type,
+  s.tells_pool AS tells_pool,
+  s.trace_index AS trace_index,
+  s.grown_bytes AS grown_bytes,
+  (s.requested + COALESCE(z.step_bytes, 512) - 1) / NULLIF(COALESCE(z.step_bytes, 512), 0)
+    * COALESCE(z.step_bytes, 512) AS requested,
+  s.reserved_change AS reserved_change,
+  s.active_change AS active_change,
+  s.pending_change AS pending_change
+FROM spans AS s
+LEFT JOIN _size_steps AS z
+  ON s.requested > z.above_size
+  AND s.requested < z.below_size

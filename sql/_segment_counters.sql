@@ -1,6 +1,7 @@
 -- The five counters of every segment in the final state, from its blocks.
 --
--- Segments of the workspace allocator are left out.
+-- Segments of the workspace allocator are left out. Blocks that wait for a free and that the file shows as inactive
+-- (_hidden_pending) are active here, as they are in `replay_checks.final`.
 --
 -- @column device_id            BIGINT  devices.id.
 -- @column stream               BIGINT  Stream that owns the segment.
@@ -11,7 +12,18 @@
 -- @column active               BIGINT  Bytes in allocated and pending-free blocks, rounding included.
 -- @column allocated_requested  BIGINT  Bytes asked for in allocated blocks; those that do not say count as 0.
 -- @column active_requested     BIGINT  Bytes asked for in allocated and pending-free blocks; likewise.
-WITH block_sums AS (
+WITH told AS (
+  SELECT
+    b.segment_id AS segment_id,
+    b.size AS size,
+    CASE WHEN h.block_id IS NULL THEN b.requested_size ELSE h.requested_size END
+      AS requested_size,
+    CASE WHEN h.block_id IS NULL THEN b.state ELSE 'active_pending_free' END AS state
+  FROM _pool_blocks AS b
+  LEFT JOIN _hidden_pending AS h
+    ON h.block_id = b.block_id
+),
+block_sums AS (
   SELECT
     segment_id,
     SUM(CASE WHEN state = 'active_allocated' THEN size ELSE 0 END) AS allocated,
@@ -20,7 +32,7 @@ WITH block_sums AS (
       AS allocated_requested,
     SUM(CASE WHEN state = 'inactive' THEN 0 ELSE COALESCE(requested_size, 0) END)
       AS active_requested
-  FROM _pool_blocks
+  FROM told
   GROUP BY segment_id
 )
 SELECT

@@ -1,6 +1,7 @@
 -- How much of every segment in the final state is not allocated, and why: what the relations on fragmentation share.
 --
--- Segments of the workspace allocator are left out.
+-- Segments of the workspace allocator are left out. Blocks that wait for a free and that the file shows as inactive
+-- (_hidden_pending) count as what they are: pending, active, and no hole.
 --
 -- @kept
 -- @column segment_id            BIGINT   segments.id.
@@ -10,6 +11,7 @@
 -- @column total_size            BIGINT   Bytes reserved from the driver.
 -- @column allocated_size        BIGINT   Bytes in blocks in state active_allocated.
 -- @column pending_free_bytes    BIGINT   Bytes in blocks that were freed but wait for another stream.
+-- @column pending_free_count    BIGINT   Those blocks.
 -- @column free_bytes            BIGINT   Bytes in inactive blocks: holes.
 -- @column hole_count            BIGINT   Inactive blocks.
 -- @column largest_free_block    BIGINT   Bytes of the largest of them; 0 without one.
@@ -28,12 +30,24 @@
 -- @column is_unused             BIGINT   1 where no block is active.
 -- @column stack_id              BIGINT   Call stack that made the segment grow: call_stacks.id; NULL where none was
 --   recorded.
-WITH block_sums AS (
+WITH told AS (
+  SELECT
+    b.segment_id AS segment_id,
+    b.size AS size,
+    CASE WHEN h.block_id IS NULL THEN b.requested_size ELSE h.requested_size END
+      AS requested_size,
+    CASE WHEN h.block_id IS NULL THEN b.state ELSE 'active_pending_free' END AS state
+  FROM _pool_blocks AS b
+  LEFT JOIN _hidden_pending AS h
+    ON h.block_id = b.block_id
+),
+block_sums AS (
   SELECT
     segment_id,
     COUNT(*) AS block_count,
     SUM(CASE WHEN state = 'active_allocated' THEN size ELSE 0 END) AS allocated_bytes,
     SUM(CASE WHEN state = 'active_pending_free' THEN size ELSE 0 END) AS pending_free_bytes,
+    SUM(CASE WHEN state = 'active_pending_free' THEN 1 ELSE 0 END) AS pending_free_count,
     SUM(CASE WHEN state = 'inactive' THEN size ELSE 0 END) AS free_bytes,
     SUM(CASE WHEN state = 'inactive' THEN 1 ELSE 0 END) AS hole_count,
     SUM(CASE WHEN state = 'inactive' THEN 0 ELSE 1 END) AS active_count,
@@ -42,7 +56,7 @@ WITH block_sums AS (
     SUM(CASE WHEN state = 'inactive' THEN 0 ELSE requested_size END) AS requested_bytes,
     SUM(CASE WHEN state <> 'inactive' AND requested_size IS NULL THEN 1 ELSE 0 END)
       AS unknown_count
-  FROM _pool_blocks
+  FROM told
   GROUP BY segment_id
 ),
 -- No block, no byte in it: the sums of such a segment are 0 and not unknown.
@@ -51,6 +65,7 @@ counters AS (
     s.segment_id AS segment_id,
     COALESCE(s.allocated_size, b.allocated_bytes, 0) AS allocated_size,
     COALESCE(b.pending_free_bytes, 0) AS pending_free_bytes,
+    COALESCE(b.pending_free_count, 0) AS pending_free_count,
     COALESCE(b.free_bytes, 0) AS free_bytes,
     COALESCE(b.hole_count, 0) AS hole_count,
     COALESCE(b.largest_free_block, 0) AS largest_free_block,
@@ -71,6 +86,7 @@ SELECT
   s.total_size AS total_size,
   c.allocated_size AS allocated_size,
   c.pending_free_bytes AS pending_free_bytes,
+  c.pending_free_count AS pending_free_count,
   c.free_bytes AS free_bytes,
   c.hole_count AS hole_count,
   c.largest_free_block AS largest_free_block,

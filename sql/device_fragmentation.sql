@@ -2,7 +2,9 @@
 --
 -- Four parts that add up to reserved - allocated: pending_free_bytes waits for another stream, hole_bytes is free inside
 -- segments of the default pool that are in use (fragmentation), unused_segment_bytes is whole free segments of the
--- default pool (cache), private_free_bytes is free in private pools, which serve their owner only.
+-- default pool (cache), private_free_bytes is free in private pools, which serve their owner only. Blocks that an NPU
+-- shows as inactive though they wait for a free that a graph's capture puts off count as pending here; device_overview
+-- and block_state_dist have them by the state that the file says.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
@@ -31,12 +33,64 @@
 -- @column segment_count          BIGINT  Segments.
 -- @column expandable_count       BIGINT  Of them, expandable ones.
 -- @column workspace_bytes        BIGINT  Bytes of the NPU's workspace segments, which are in no other column.
-WITH sums AS (
+-- @column workspace_like_bytes   BIGINT  Of unused_segment_bytes, what may be workspace of an NPU: nothing tells where no
+--   history was recorded, and all that is known is that such segments come last and are of one free block.
+-- @column workspace_guess_bytes  BIGINT  Of them, what stands behind a segment that is out of the order of addresses,
+--   which segments of the caching allocator never are: import_stats has it under this name.
+WITH silent AS (
+  SELECT id AS device_id
+  FROM devices
+  WHERE device_type = 'Ascend-NPU'
+    AND device_index >= 0
+    AND NOT EXISTS (SELECT 1 FROM traces)
+),
+likeness AS (
+  SELECT
+    f.device_id AS device_id,
+    f.segment_id AS segment_id,
+    f.total_size AS total_size,
+    CASE
+      WHEN f.segment_type = 'large'
+        AND f.is_expandable = 0
+        AND f.is_unused = 1
+        AND f.block_count = 1
+        AND f.pool_id_0 = 0
+        AND f.pool_id_1 = 0
+      THEN 1
+      ELSE 0
+    END AS is_like
+  FROM silent AS n
+  JOIN _segment_fragmentation AS f
+    ON f.device_id = n.device_id
+),
+lasts AS (
+  SELECT COALESCE(MAX(CASE WHEN is_like = 0 THEN segment_id END), 0) AS last_other_id
+  FROM likeness
+),
+like_workspaces AS (
+  SELECT
+    k.device_id AS device_id,
+    SUM(k.total_size) AS workspace_like_bytes
+  FROM lasts AS l
+  JOIN likeness AS k
+    ON k.segment_id > l.last_other_id
+  GROUP BY k.device_id
+),
+guesses AS (
+  SELECT
+    device_id,
+    SUM(value) AS workspace_guess_bytes
+  FROM import_stats
+  WHERE name = 'workspace_guess_bytes'
+  GROUP BY device_id
+),
+sums AS (
   SELECT
     device_id,
     SUM(total_size) AS reserved,
     SUM(allocated_size) AS allocated,
     SUM(pending_free_bytes) AS pending_free_bytes,
+    SUM(pending_free_count) AS pending_free_count,
     SUM(CASE WHEN is_private = 0 AND is_unused = 0 THEN free_bytes ELSE 0 END) AS hole_bytes,
     SUM(CASE WHEN is_private = 0 AND is_unused = 0 THEN hole_count ELSE 0 END) AS hole_count,
     MAX(largest_free_block) AS largest_free_block,
@@ -63,14 +117,6 @@ workspaces AS (
     SUM(total_size) AS workspace_bytes
   FROM _workspace_segments
   GROUP BY device_id
-),
-pending AS (
-  SELECT
-    device_id,
-    COUNT(*) AS pending_free_count
-  FROM _pool_blocks
-  WHERE state = 'active_pending_free'
-  GROUP BY device_id
 )
 SELECT
   d.id AS device_id,
@@ -79,7 +125,7 @@ SELECT
   COALESCE(s.allocated, 0) AS allocated,
   CAST(s.reserved - s.allocated AS DOUBLE) / NULLIF(s.reserved, 0) AS fragmentation_ratio,
   COALESCE(s.pending_free_bytes, 0) AS pending_free_bytes,
-  COALESCE(p.pending_free_count, 0) AS pending_free_count,
+  COALESCE(s.pending_free_count, 0) AS pending_free_count,
   CAST(s.pending_free_bytes AS DOUBLE) / NULLIF(s.reserved - s.allocated, 0)
     AS pending_free_share,
   COALESCE(s.hole_bytes, 0) AS hole_bytes,
@@ -96,13 +142,17 @@ SELECT
   COALESCE(s.allocated + s.pending_free_bytes, 0) AS active,
   COALESCE(s.segment_count, 0) AS segment_count,
   COALESCE(s.expandable_count, 0) AS expandable_count,
-  COALESCE(w.workspace_bytes, 0) AS workspace_bytes
+  COALESCE(w.workspace_bytes, 0) AS workspace_bytes,
+  COALESCE(k.workspace_like_bytes, 0) AS workspace_like_bytes,
+  COALESCE(g.workspace_guess_bytes, 0) AS workspace_guess_bytes
 FROM devices AS d
 LEFT JOIN sums AS s
   ON s.device_id = d.id
-LEFT JOIN pending AS p
-  ON p.device_id = d.id
 LEFT JOIN workspaces AS w
   ON w.device_id = d.id
+LEFT JOIN like_workspaces AS k
+  ON k.device_id = d.id
+LEFT JOIN guesses AS g
+  ON g.device_id = d.id
 WHERE ($device IS NULL OR d.device_index = $device)
 ORDER BY d.device_index

@@ -2,8 +2,10 @@
 --
 -- Two ledgers: reserved, allocated and active are rounded sizes, as `memory_reserved()` and `memory_allocated()` report
 -- them; the requested counters are what the program asked for. Segments of the NPU's workspace allocator are left out
--- of everything but workspace_bytes. Pinned host memory is a row of its own: domain `host`, device_index -1. Devices
--- are not to be added together.
+-- of everything but workspace_bytes. Active, requested and the counts by state are as the file says them, also where an
+-- NPU shows blocks as inactive that wait for a free (import_stats, `pending_shown_inactive`); hole_bytes,
+-- unused_segment_bytes and the curves take those for active. Pinned host memory is a row of its own: domain `host`,
+-- device_index -1. Devices are not to be added together.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --

@@ -2,7 +2,8 @@
 --
 -- The allocator looks for a free block among those of the same stream and kind: requests of up to 1 MiB go to small
 -- segments, others to large ones. Typical requests are those of the recorded alloc events, rounded as the allocator
--- rounds; of the active blocks where a device has no such event. Private pools are left out.
+-- rounds; of the active blocks where a device has no such event. Private pools are left out. Where a device has such and
+-- its events do not say their pool, those requests count whose memory is of the default pool at the end.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
@@ -10,7 +11,7 @@
 -- @column device_index        BIGINT   Device, as the snapshot numbers it; -1 is pinned host memory.
 -- @column stream              BIGINT   Stream.
 -- @column segment_type        VARCHAR  large or small.
--- @column free_bytes          BIGINT   Bytes in inactive blocks.
+-- @column free_bytes          BIGINT   Bytes in inactive blocks, without those that wait for a free all the same.
 -- @column free_count          BIGINT   Those blocks.
 -- @column largest_free_block  BIGINT   Bytes of the largest of them; 0 without one.
 -- @column request_count       BIGINT   Requests.
@@ -20,17 +21,109 @@
 -- @column fits_median_bytes   BIGINT   Bytes in inactive blocks that a median request fits in; NULL without a request.
 -- @column fits_p90_bytes      BIGINT   Bytes in inactive blocks that nine of ten requests fit in; NULL likewise.
 -- @column requests_from       VARCHAR  events or blocks; NULL without a request.
-WITH event_sizes AS (
+WITH private_devices AS (
+  SELECT DISTINCT device_id
+  FROM _pool_segments
+  WHERE pool_id_0 <> 0
+    OR pool_id_1 <> 0
+),
+told_sizes AS (
+  SELECT
+    a.device_id AS device_id,
+    a.stream AS stream,
+    a.size AS size,
+    COUNT(*) AS request_count
+  FROM allocations AS a
+  LEFT JOIN private_devices AS p
+    ON p.device_id = a.device_id
+  WHERE a.alloc_index IS NOT NULL
+    AND COALESCE(a.pool_id_0, 0) = 0
+    AND COALESCE(a.pool_id_1, 0) = 0
+    AND (a.pool_id_0 IS NOT NULL OR p.device_id IS NULL)
+  GROUP BY a.device_id, a.stream, a.size
+),
+untold_requests AS (
+  SELECT
+    a.device_id AS device_id,
+    a.addr AS addr,
+    a.stream AS stream,
+    a.size AS size,
+    COUNT(*) AS request_count
+  FROM private_devices AS p
+  JOIN allocations AS a
+    ON a.device_id = p.device_id
+  WHERE a.alloc_index IS NOT NULL
+    AND a.pool_id_0 IS NULL
+  GROUP BY a.device_id, a.addr, a.stream, a.size
+),
+-- Segments and requests by address: what a request lies in is the last segment that begins there or
+-- before, if it reaches so far.
+places AS (
+  SELECT
+    device_id,
+    address,
+    0 AS rank,
+    address AS segment_address,
+    CAST(NULL AS BIGINT) AS stream,
+    CAST(NULL AS BIGINT) AS size,
+    0 AS request_count
+  FROM _pool_segments
+  UNION ALL
+  SELECT
+    device_id,
+    addr AS address,
+    1 AS rank,
+    CAST(NULL AS BIGINT) AS segment_address,
+    stream,
+    size,
+    request_count
+  FROM untold_requests
+),
+placed AS (
+  SELECT
+    device_id,
+    address,
+    rank,
+    MAX(segment_address) OVER (
+      PARTITION BY device_id
+      ORDER BY address, rank
+      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+    ) AS segment_address,
+    stream,
+    size,
+    request_count
+  FROM places
+),
+untold_sizes AS (
+  SELECT
+    p.device_id AS device_id,
+    p.stream AS stream,
+    p.size AS size,
+    SUM(p.request_count) AS request_count
+  FROM _pool_segments AS s
+  JOIN placed AS p
+    ON p.device_id = s.device_id
+    AND p.segment_address = s.address
+  WHERE p.rank = 1
+    AND p.address < s.address + s.total_size
+    AND COALESCE(s.pool_id_0, 0) = 0
+    AND COALESCE(s.pool_id_1, 0) = 0
+  GROUP BY p.device_id, p.stream, p.size
+),
+event_sizes AS (
   SELECT
     device_id,
     stream,
     size,
-    COUNT(*) AS request_count
-  FROM allocations
-  WHERE alloc_index IS NOT NULL
-    AND COALESCE(pool_id_0, 0) = 0
-    AND COALESCE(pool_id_1, 0) = 0
-  GROUP BY device_id, stream, size
+    request_count
+  FROM told_sizes
+  UNION ALL
+  SELECT
+    device_id,
+    stream,
+    size,
+    request_count
+  FROM untold_sizes
 ),
 block_sizes AS (
   SELECT
@@ -74,18 +167,40 @@ known AS (
     MAX(requests_from) OVER (PARTITION BY device_id) AS best_from
   FROM requests
 ),
-by_size AS (
+padded AS (
   SELECT
     r.device_id AS device_id,
     r.stream AS stream,
-    (r.size + k.padding + 511) / NULLIF(512, 0) * 512 AS size,
-    SUM(r.request_count) AS request_count,
-    MAX(r.requests_from) AS requests_from
+    r.size + k.padding AS size,
+    r.request_count AS request_count,
+    r.requests_from AS requests_from
   FROM _event_scale AS k
   JOIN known AS r
     ON r.device_id = k.device_id
   WHERE r.requests_from = r.best_from
-  GROUP BY r.device_id, r.stream, (r.size + k.padding + 511) / NULLIF(512, 0) * 512
+),
+rounded AS (
+  SELECT
+    p.device_id AS device_id,
+    p.stream AS stream,
+    (p.size + COALESCE(z.step_bytes, 512) - 1) / NULLIF(COALESCE(z.step_bytes, 512), 0)
+      * COALESCE(z.step_bytes, 512) AS size,
+    p.request_count AS request_count,
+    p.requests_from AS requests_from
+  FROM padded AS p
+  LEFT JOIN _size_steps AS z
+    ON p.size > z.above_size
+    AND p.size < z.below_size
+),
+by_size AS (
+  SELECT
+    device_id,
+    stream,
+    size,
+    SUM(request_count) AS request_count,
+    MAX(requests_from) AS requests_from
+  FROM rounded
+  GROUP BY device_id, stream, size
 ),
 kinds AS (
   SELECT
@@ -130,10 +245,12 @@ holes AS (
     s.device_id AS device_id,
     s.stream AS stream,
     s.segment_type AS segment_type,
-    CASE WHEN b.state = 'inactive' THEN b.size END AS size
+    CASE WHEN b.state = 'inactive' AND p.block_id IS NULL THEN b.size END AS size
   FROM _pool_segments AS s
   JOIN _pool_blocks AS b
     ON b.segment_id = s.segment_id
+  LEFT JOIN _hidden_pending AS p
+    ON p.block_id = b.block_id
   WHERE COALESCE(s.pool_id_0, 0) = 0
     AND COALESCE(s.pool_id_1, 0) = 0
 ),

@@ -1,7 +1,8 @@
 -- Blocks that were freed but wait for another stream, largest first, and since when.
 --
 -- The allocator asks for finished streams at a later allocation. Until then such a block is active though nobody holds
--- it: memory that counts as fragmentation and is none.
+-- it: memory that counts as fragmentation and is none. Blocks that an NPU shows as inactive because a graph's capture puts
+-- off their free are among them.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 -- @param limit   BIGINT = NULL  Only the largest; NULL for all.
@@ -45,7 +46,7 @@ SELECT
   d.device_index AS device_index,
   b.address AS address,
   b.size AS size,
-  b.requested_size AS requested_size,
+  COALESCE(b.requested_size, h.requested_size) AS requested_size,
   a.alloc_index AS alloc_index,
   a.free_requested_index AS free_requested_index,
   e.last_index - a.free_requested_index AS waited_events,
@@ -59,7 +60,9 @@ LEFT JOIN pending_allocations AS a
   AND a.addr = b.address
 LEFT JOIN newest_events AS e
   ON e.device_id = b.device_id
-WHERE b.state = 'active_pending_free'
+LEFT JOIN _hidden_pending AS h
+  ON h.block_id = b.block_id
+WHERE (b.state = 'active_pending_free' OR h.block_id IS NOT NULL)
   AND ($device IS NULL OR d.device_index = $device)
 ORDER BY b.size DESC, d.device_index, b.block_id
 LIMIT $limit

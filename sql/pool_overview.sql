@@ -1,6 +1,7 @@
 -- Memory pools of every device in the final state: the default pool (0, 0), and private ones as CUDA graphs have them.
 --
 -- Memory that is free in a private pool serves its owner only; it is neither cache nor fragmentation of the default pool.
+-- What is pending is told as in device_fragmentation.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --

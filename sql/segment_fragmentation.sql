@@ -1,7 +1,8 @@
 -- How much of every segment in the final state is not allocated, worst first, and why.
 --
 -- A segment without an active block (is_unused = 1) is cache that the allocator can give back whole: its ratio is 1, but
--- nothing in it is fragmented. Segments of the workspace allocator are left out.
+-- nothing in it is fragmented. Segments of the workspace allocator are left out. Blocks that an NPU shows as inactive
+-- though they wait for a free that a graph's capture puts off count as pending, not as holes.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 -- @param limit   BIGINT = NULL  Only the worst; NULL for all.

@@ -2,7 +2,8 @@
 --
 -- Blocks that are smaller than a thousandth of their segment are joined with others of their state nearby, so that a
 -- segment has few thousand rows at most. Added up from the first to the last, the sizes fill the segment. Segments of
--- the NPU's workspace allocator are left out.
+-- the NPU's workspace allocator are left out. Blocks that an NPU shows as inactive because a graph's capture puts off their
+-- free are pending here.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 -- @param limit   BIGINT = 20    Only so many segments of each device; NULL for all.
@@ -48,7 +49,7 @@ placed AS (
     r.segment_id AS segment_id,
     b.id AS block_id,
     b.size AS size,
-    b.state AS state,
+    CASE WHEN h.block_id IS NULL THEN b.state ELSE 'active_pending_free' END AS state,
     b.stack_id AS stack_id,
     r.total_size AS total_size,
     SUM(b.size) OVER (
@@ -59,6 +60,8 @@ placed AS (
   FROM ranked AS r
   JOIN blocks AS b
     ON b.segment_id = r.segment_id
+  LEFT JOIN _hidden_pending AS h
+    ON h.block_id = b.id
   WHERE ($limit IS NULL OR r.segment_rank <= $limit)
 ),
 -- A large block is a group of its own, by its id; small ones share the group of their

@@ -28,6 +28,10 @@ const MEANINGS: &[(&str, &str)] = &[
         "events_of_other_pools",
         "转储只针对一个内存池，而事件还包括其他池；生命周期、起点与终点仅指该池，所有计数器都不精确",
     ),
+    (
+        "events_outside_the_pool",
+        "不在任何 segment 内的分配与区间，而所有 segment 同属一个内存池、事件又不说明所属的池：转储只针对该池，或缺少事件；所有计数器都不精确",
+    ),
     ("events_out_of_order", "事件列表中时间倒退之处：环形缓冲区被调整过大小；所有计数器都不精确"),
     ("residual_reserved", "起点处无法由任何 segment 或分配解释的 reserved 字节数"),
     ("residual_allocated", "起点处无法由任何 segment 或分配解释的 allocated 字节数"),

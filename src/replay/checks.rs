@@ -27,6 +27,8 @@ pub(super) struct Checks {
     pub(super) without_address: i64,
     /// Events of other memory pools than the one the segments are of.
     pub(super) elsewhere: i64,
+    /// Whether events of other memory pools would not say so.
+    pub(super) looks_outside: bool,
     /// How many earlier dumps left a mark, and the largest difference between what they counted and what is found here.
     pub(super) marks: (usize, i128),
 }
@@ -101,7 +103,14 @@ impl Checks {
 
     /// Whether base and residual mean anything.
     fn is_anchored(&self) -> bool {
-        self.detached.is_none() && self.seen.jumps.is_empty() && self.elsewhere == 0
+        let is_whole = self.elsewhere == 0 && self.outside_pool() == 0;
+        self.detached.is_none() && self.seen.jumps.is_empty() && is_whole
+    }
+
+    /// Allocations and ranges that show a dump of one memory pool whose events do not say their pools: they lie in no segment.
+    fn outside_pool(&self) -> i128 {
+        let is_missing = self.looks_outside && self.tally.range_missing > 0;
+        i128::from(self.tally.outside_pool) + i128::from(is_missing)
     }
 
     /// Whether `alloc` was never recorded although there were some.
@@ -163,6 +172,9 @@ impl Checks {
         let doc = "events of other memory pools than the one that all segments are in: the dump was of that pool alone; \
                    lifetimes, base and final are those of the pool, and no counter is exact";
         notes.add(Severity::DataLoss, "events_of_other_pools", device, i128::from(self.elsewhere), doc);
+        let doc = "allocations and ranges in no segment, where all segments are in one memory pool and no event says its \
+                   pool: the dump was of that pool alone, or events are missing; no counter is exact";
+        notes.add(Severity::DataLoss, "events_outside_the_pool", device, self.outside_pool(), doc);
         let jumps = i128::from(self.seen.jump_count);
         let doc = if self.seen.is_in_pieces() {
             "places where the list of events goes back in time: a ring buffer was resized; allocations are paired in the \

@@ -51,6 +51,9 @@ pub(super) struct Device<'a> {
     pub(super) detached: Option<Detached>,
     /// The one memory pool that the final state shows, although events are of others too.
     pub(super) only_pool: Option<(i64, i64)>,
+    /// Whether the final state shows one memory pool that the program made, and events do not say theirs: the dump may be of
+    /// that pool alone, and then only addresses can tell of the others.
+    pub(super) looks_outside: bool,
 }
 
 impl Device<'_> {
@@ -105,6 +108,7 @@ impl Device<'_> {
         rows: &mut Rows,
     ) -> Result<Checks> {
         let mut walk = Walk::new(rules, self.cutting(rules), rows);
+        walk.looks_outside = self.looks_outside;
         let mut without_address = 0;
         if self.detached.is_none() {
             for segment in &self.share.segments {
@@ -154,6 +158,7 @@ impl Device<'_> {
             detached: self.detached,
             without_address,
             elsewhere,
+            looks_outside: self.looks_outside,
             marks,
         };
         let reading = Reading {

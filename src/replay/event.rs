@@ -112,6 +112,11 @@ impl Places {
         self.list.iter().any(|place| place.is_outside(pool))
     }
 
+    /// Whether any place says its pool.
+    pub(super) fn tell_pools(&self) -> bool {
+        self.list.iter().any(|place| place.pool.is_some())
+    }
+
     /// The place behind a number.
     pub(super) fn get(&self, number: u32) -> Place {
         usize::try_from(number).ok().and_then(|number| self.list.get(number)).copied().unwrap_or_default()

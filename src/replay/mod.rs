@@ -117,14 +117,17 @@ impl<'a> Replay<'a> {
         let is_workspace =
             |segment: &state::Segment| self.events.is_workspace(segment.device_id, segment.address);
         let mut shares = self.state.shares(is_workspace);
-        let only_pool = self.state.only_pool().filter(|pool| places.have_another_pool(*pool));
+        let only_pool = self.state.only_pool();
+        let is_untold = only_pool.is_some() && !places.tell_pools();
+        let only_pool = only_pool.filter(|pool| places.have_another_pool(*pool));
         let mut devices = Vec::new();
         for (id, index) in self.state.devices.iter().rev() {
             let seen = self.events.seen.get(id).cloned().unwrap_or_default();
             let detached = self.detached(*id, &seen, options, summary);
             let share = shares.remove(id).unwrap_or_default();
             let only_pool = only_pool.filter(|_| *index != device::HOST);
-            devices.push(Device { id: *id, index: *index, share, seen, detached, only_pool });
+            let looks_outside = is_untold && *index != device::HOST && detached.is_none();
+            devices.push(Device { id: *id, index: *index, share, seen, detached, only_pool, looks_outside });
         }
         devices.retain(|device| !device.is_empty());
         let rules = Rules::new(settings, self.padding(&devices)?);

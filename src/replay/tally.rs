@@ -109,6 +109,8 @@ pub(super) struct Tally {
     pub(super) range_missing: i128,
     /// Allocations in no known segment.
     pub(super) outside_ranges: i64,
+    /// Allocations of whatever size in no known segment, where they are looked for.
+    pub(super) outside_pool: i64,
     /// Blocks that are not as the rules have it.
     pub(super) rule_broken: i64,
     /// Pending blocks that the final state shows as inactive.

@@ -32,6 +32,8 @@ pub(super) struct Walk<'a> {
     pub(super) large: Line,
     pub(super) ranges: Ranges,
     pub(super) tally: Tally,
+    /// Whether allocations outside of all segments are counted.
+    pub(super) looks_outside: bool,
     ends: Ends,
     /// Blocks that are shown as inactive and may be pending.
     unmerged: HashMap<u64, Block, FixedState>,
@@ -66,6 +68,7 @@ impl<'a> Walk<'a> {
             large: Line::default(),
             ranges: Ranges::default(),
             tally: Tally::default(),
+            looks_outside: false,
             ends: Ends::default(),
             unmerged: HashMap::default(),
             rows,
@@ -188,6 +191,7 @@ impl<'a> Walk<'a> {
                 Open::unended(event)
             }
         };
+        self.look_outside(addr);
         let (block, proof) = self.block_at_alloc(addr, &open);
         let row = Row {
             addr: event.addr,
@@ -243,11 +247,19 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Counts an allocation whose memory is in no segment at the moment it began, or at the beginning.
+    fn look_outside(&mut self, addr: u64) {
+        if self.looks_outside && self.ranges.find(addr).is_none() {
+            self.tally.outside_pool += 1;
+        }
+    }
+
     /// Comes to the beginning: what is active now was there before the window.
     pub(super) fn finish(mut self) -> Result<Walked> {
         let mut left: Vec<(u64, Open)> = self.open.drain().collect();
         left.sort_unstable_by_key(|(addr, _)| *addr);
         for (addr, mut open) in left.into_iter().rev() {
+            self.look_outside(addr);
             self.prove_by_end(addr, &mut open);
             let row = self.row_without_alloc(addr.cast_signed(), &open, Origin::BeforeWindow, NO_INDEX);
             self.tally.row(&row, &open, false);

@@ -252,6 +252,7 @@ impl Import<'_> {
         let looks_like_one = |row: &Segment| {
             row.segment_type == Some(Symbol(words::LARGE))
                 && row.is_expandable != Some(1)
+                && [row.pool_id_0, row.pool_id_1] == [Some(0); 2]
                 && [row.allocated_size, row.active_size, row.requested_size] == [Some(0); 3]
         };
         let tail = own

@@ -203,26 +203,59 @@ fn cache(device: &DeviceFragmentation) -> Option<Finding> {
     (device.unused_segment_bytes > 0).then(|| {
         let size = quantity::bytes(device.unused_segment_bytes);
         let count = device.unused_segment_count;
+        let doubt = workspace_doubt(device);
+        let mut evidence = vec![
+            ("unused_segment_bytes", bytes(device.unused_segment_bytes)),
+            ("unused_segment_count", Quantity::Count(count)),
+        ];
+        if device.workspace_like_bytes > 0 {
+            evidence.push(("workspace_like_bytes", bytes(device.workspace_like_bytes)));
+            evidence.push(("workspace_guess_bytes", bytes(device.workspace_guess_bytes)));
+        }
         Finding::on_device(
             device.device_index,
             "fragment/cache",
             Severity::Info,
             Text::new(
                 format!(
-                    "{size} in {} is free as a whole: cache that `empty_cache()` gives back, no fragmentation",
-                    quantity::counted(count, "segment", "segments")
+                    "{size} in {} is free as a whole: cache that `empty_cache()` gives back, no fragmentation{}",
+                    quantity::counted(count, "segment", "segments"),
+                    doubt.get(Lang::En),
                 ),
                 format!(
-                    "{} 个 segment 整段空闲，共 {size}：属于缓存，可用 `empty_cache()` 归还，不是碎片",
-                    quantity::count(count)
+                    "{} 个 segment 整段空闲，共 {size}：属于缓存，可用 `empty_cache()` 归还，不是碎片{}",
+                    quantity::count(count),
+                    doubt.get(Lang::Zh),
                 ),
             ),
-            vec![
-                ("unused_segment_bytes", bytes(device.unused_segment_bytes)),
-                ("unused_segment_count", Quantity::Count(count)),
-            ],
+            evidence,
         )
     })
+}
+
+/// What of the cache may be an NPU's workspace, which the allocator keeps apart; empty where nothing is.
+fn workspace_doubt(device: &DeviceFragmentation) -> Text {
+    if device.workspace_guess_bytes > 0 {
+        let size = quantity::bytes(device.workspace_guess_bytes);
+        return Text::new(
+            format!(
+                "; but {size} of it looks like workspace of the NPU, which is no cache of this allocator and which `memory_reserved()` does not count"
+            ),
+            format!(
+                "；但其中 {size} 看来是 NPU 的 workspace，不是该分配器的缓存，`memory_reserved()` 也不计入"
+            ),
+        );
+    }
+    if device.workspace_like_bytes > 0 {
+        let size = quantity::bytes(device.workspace_like_bytes);
+        return Text::new(
+            format!(
+                "; up to {size} of it may be workspace of the NPU, which is no cache: without a recorded history nothing tells"
+            ),
+            format!("；其中最多 {size} 可能是 NPU 的 workspace 而非缓存：没有记录历史，无从分辨"),
+        );
+    }
+    Text::new("", "")
 }
 
 fn private(device: &DeviceFragmentation) -> Option<Finding> {

@@ -64,6 +64,10 @@ row! {
         expandable_count: i64,
         /// Bytes of NPU workspace segments, which are in no other field.
         workspace_bytes: i64,
+        /// Of the whole free segments, bytes of those that may be an NPU's workspace: there is no history that says so.
+        workspace_like_bytes: i64,
+        /// Of them, bytes of those that stand out of order, as only workspaces do.
+        workspace_guess_bytes: i64,
     }
 }
 

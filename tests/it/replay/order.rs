@@ -104,6 +104,42 @@ fn a_dump_of_one_pool_is_anchored_on_the_events_of_that_pool() {
     assert_eq!(checks(&rows)[3], (Some(0), Some(300), Some(0), false));
 }
 
+/// Before torch 2.12 events do not say their pool, and a dump of one pool has the events of all.
+#[test]
+fn a_dump_of_one_pool_is_noticed_by_events_outside_of_all_segments() {
+    let of_pool = |events: &[(&'static str, i128, i128)], id: i128| {
+        let mut story = history(events).segment(0, LAST);
+        story.segments =
+            story.segments.into_iter().map(|segment| segment.with("segment_pool_id", pool(0, id))).collect();
+        story.rows()
+    };
+    let own =
+        [("alloc", 0, 100), ("alloc", 512, 300), ("free_requested", 0, 100), ("free_completed", 0, 100)];
+    let with = |others: &[(&'static str, i128, i128)]| of_pool(&[&own, others].concat(), 3);
+    let noticed = |rows: &Rows| {
+        let exact: Vec<bool> = checks(rows).iter().map(|check| check.3).collect();
+        (rows.stat("events_outside_the_pool"), exact)
+    };
+    // A program all of whose memory is in one pool.
+    assert_eq!(noticed(&with(&[])), (None, vec![true; 5]));
+    let far = 64 * MIB;
+    // Everything adds up, residuals are 0, and yet what the default pool holds is nowhere.
+    let transient = [("alloc", far, 5000), ("free_requested", far, 5000), ("free_completed", far, 5000)];
+    let rows = with(&transient);
+    assert_eq!(noticed(&rows), (Some(1), vec![false; 5]));
+    assert!(checks(&rows).iter().all(|check| check.2 == Some(0)));
+    // What was there before the window and is freed in it.
+    assert_eq!(noticed(&with(&transient[1..])), (Some(1), vec![false; 5]));
+    // A segment of another pool, with what is in it, stays to the end.
+    let lasting = [("segment_alloc", far, 2 * MIB), ("alloc", far, 5000)];
+    assert_eq!(noticed(&with(&lasting)), (Some(2), vec![false; 5]));
+    // One that comes and goes tells nothing, as the pool itself gives memory back.
+    let gone = [&lasting[..], &transient[1..], &[("segment_free", far, 2 * MIB)]].concat();
+    assert_eq!(noticed(&with(&gone)), (None, vec![true; 5]));
+    // In the default pool such events are of a recording that lacks segments, which has its own note.
+    assert_eq!(of_pool(&[&own[..], &transient].concat(), 0).stat("events_outside_the_pool"), None);
+}
+
 #[test]
 fn b32_frees_that_carry_the_stack_of_the_alloc_name_the_owner_of_what_was_there_before() {
     let stacks = ["one", "two"].map(|name| stack(name, 2));
