@@ -5,7 +5,8 @@
 -- enough), `pending_free` (enough with what waited for another stream), `other_pool` (enough was free, but for another
 -- stream or kind, or in another memory pool), `full` (not enough was free anywhere). Memory pools are told apart where
 -- the events say theirs. Segments that were mapped in several steps for one request are one row. What was free before
--- is worked out from the final state: a device whose events do not lead up to it (no replay_checks.base) has no row.
+-- is worked out from the final state: a device whose events do not lead up to it (no replay_checks.base) has no row, and
+-- one whose blocks do not add up to its curve (replay_checks.residual of active is not 0) has no levels and no cause.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
@@ -16,7 +17,8 @@
 -- @column segment_type        VARCHAR  large or small.
 -- @column grown_bytes         BIGINT   Bytes that were added.
 -- @column requested           BIGINT   Bytes of the request, rounded; NULL where none followed.
--- @column cause               VARCHAR  first, fragmented, pending_free, other_pool or full; NULL without a request.
+-- @column cause               VARCHAR  first, fragmented, pending_free, other_pool or full; NULL without a request, and
+--   where the levels are not known.
 -- @column reserved_before     BIGINT   Bytes reserved for this stream, pool and kind just before.
 -- @column free_before         BIGINT   Of them, bytes in no block.
 -- @column pending_before      BIGINT   Of them, bytes in blocks that were freed but waited for another stream.
@@ -100,6 +102,12 @@ device_finals AS (
   FROM _segment_fragmentation
   GROUP BY device_id
 ),
+doubts AS (
+  SELECT device_id
+  FROM replay_checks
+  WHERE counter = 'active'
+    AND residual <> 0
+),
 growths AS (
   SELECT
     r.device_id AS device_id,
@@ -180,7 +188,7 @@ SELECT
   l.grown_bytes AS grown_bytes,
   l.requested AS requested,
   CASE
-    WHEN l.requested IS NULL THEN NULL
+    WHEN l.requested IS NULL OR q.device_id IS NOT NULL THEN NULL
     WHEN l.reserved_before <= 0 THEN 'first'
     WHEN l.free_before >= l.requested THEN 'fragmented'
     WHEN l.free_before + l.pending_before >= l.requested THEN 'pending_free'
@@ -188,11 +196,13 @@ SELECT
     ELSE 'full'
   END AS cause,
   l.reserved_before AS reserved_before,
-  l.free_before AS free_before,
-  l.pending_before AS pending_before,
-  l.device_free_before AS device_free_before
+  CASE WHEN q.device_id IS NULL THEN l.free_before END AS free_before,
+  CASE WHEN q.device_id IS NULL THEN l.pending_before END AS pending_before,
+  CASE WHEN q.device_id IS NULL THEN l.device_free_before END AS device_free_before
 FROM levels AS l
 JOIN devices AS d
   ON d.id = l.device_id
+LEFT JOIN doubts AS q
+  ON q.device_id = l.device_id
 WHERE ($device IS NULL OR d.device_index = $device)
 ORDER BY d.device_index, l.trace_index

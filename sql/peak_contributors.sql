@@ -23,9 +23,12 @@ WITH peaks AS (
     c.device_id AS device_id,
     COALESCE(MAX(CASE WHEN e.allocated_record = 1 THEN e.trace_index END), -1) AS trace_index
   FROM replay_checks AS c
+  JOIN _event_scale AS s
+    ON s.device_id = c.device_id
   LEFT JOIN _notable_events AS e
     ON e.device_id = c.device_id
-  WHERE c.counter = 'allocated'
+  WHERE s.first_index IS NOT NULL
+    AND c.counter = 'allocated'
     AND c.base IS NOT NULL
   GROUP BY c.device_id
 ),

@@ -162,9 +162,9 @@ fn expansions(outcome: &FragmentOutcome, device: &DeviceFragmentation) -> Option
     let count: i64 = own().map(|row| row.expansion_count).sum();
     let fragmented: &ExpansionCause = own().find(|row| row.cause.as_deref() == Some("fragmented"))?;
     let ratio = share(fragmented.grown_bytes, device.reserved)?;
+    let most_free = fragmented.most_free_before?;
     (ratio >= outcome.thresholds.expansion_warning).then(|| {
-        let (grown, most) =
-            (quantity::bytes(fragmented.grown_bytes), quantity::bytes(fragmented.most_free_before));
+        let (grown, most) = (quantity::bytes(fragmented.grown_bytes), quantity::bytes(most_free));
         let (part, whole) = (quantity::count(fragmented.expansion_count), quantity::count(count));
         // Where segments expand already, the holes lie between blocks that live on.
         let remedy = if device.expandable_count > 0 {
@@ -193,7 +193,7 @@ fn expansions(outcome: &FragmentOutcome, device: &DeviceFragmentation) -> Option
                 ("expansion_count", Quantity::Count(count)),
                 ("fragmented_count", Quantity::Count(fragmented.expansion_count)),
                 ("fragmented_bytes", bytes(fragmented.grown_bytes)),
-                ("most_free_before", bytes(fragmented.most_free_before)),
+                ("most_free_before", bytes(most_free)),
             ],
         )
     })

@@ -178,14 +178,15 @@ row! {
     pub struct ExpansionCause from "expansion_cause_dist" {
         /// Device number in the snapshot.
         device_index: i64,
-        /// `first`, `fragmented`, `pending_free`, `other_pool` or `full`; NULL where no request followed.
+        /// `first`, `fragmented`, `pending_free`, `other_pool` or `full`; NULL where no request followed, or what was
+        /// free is not known.
         cause: Option<String>,
         /// Requests that needed new memory.
         expansion_count: i64,
         /// Bytes that were added for them.
         grown_bytes: i64,
-        /// The most that was free for the stream and kind when one of them came.
-        most_free_before: i64,
+        /// The most that was free for the stream and kind when one of them came; NULL where that is not known.
+        most_free_before: Option<i64>,
     }
 }
 

@@ -89,7 +89,6 @@ fn details(failure: &Failure, recent: Option<i64>) -> Vec<Figure> {
             format!("The request came from {}", from.get(Lang::En)),
             format!("请求来自 {}", from.get(Lang::Zh)),
         )));
-        figures.push(Figure::Table(stack(failure, about("Call stack of the request", "该请求的调用栈"))));
     }
     if let Some(growth) = failure.event.growth.as_ref().filter(|rows| !rows.is_empty()) {
         let rows = growth.iter().take(STACKS).map(grown).collect();
@@ -106,6 +105,10 @@ fn details(failure: &Failure, recent: Option<i64>) -> Vec<Figure> {
             ],
             rows,
         )));
+    }
+    // It can have hundreds of frames.
+    if failure.event.frames_json.is_some() {
+        figures.push(Figure::Table(stack(failure, about("Call stack of the request", "该请求的调用栈"))));
     }
     if let Some(preceding) = failure.event.preceding.as_ref().filter(|rows| !rows.is_empty()) {
         let rows = preceding.iter().map(before).collect();

@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 
 use super::OomGrowth;
-use crate::analysis::Scope;
+use crate::analysis::devices::Device;
 use crate::analysis::facts::{ImportNote, SnapshotFacts};
 use crate::analysis::fragment::DeviceFragmentation;
-use crate::analysis::info::Recording;
 use crate::analysis::outcome::Quantity;
 use crate::analysis::outside::OutsidePool;
+use crate::analysis::{DeviceOverview, Scope};
 use crate::engine::{Engine, Row as _, Value as Param};
 use crate::error::Result;
 
@@ -45,8 +45,6 @@ impl Setup {
     pub(super) fn read(engine: &Engine, scope: Scope<'_>) -> Result<Self> {
         let facts = SnapshotFacts::read(engine)?;
         let devices: Vec<DeviceFragmentation> = scope.rows(engine)?;
-        let mut recordings: Vec<Recording> = engine.rows(&[])?;
-        recordings.retain(|row| scope.device.is_none_or(|wanted| wanted == row.device_index));
         let settings = facts.as_ref().and_then(SnapshotFacts::settings);
         let said = settings.as_ref().and_then(|settings| settings.get("expandable_segments")?.as_bool());
         let seen = devices.iter().any(|device| device.expandable_count > 0);
@@ -57,9 +55,8 @@ impl Setup {
             is_expandable: said.or_else(|| known.then_some(seen)),
             settings,
             is_oom_dump: name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == "oom"),
-            event_count: recordings.iter().map(|recording| recording.event_count).sum(),
-            is_cut: recordings.iter().any(|recording| recording.left_out_count > 0)
-                || ImportNote::damaged_from(engine)?.is_some(),
+            event_count: DeviceOverview::read(engine, scope)?.iter().map(|device| device.trace_count).sum(),
+            is_cut: are_left_out(engine, scope)? || ImportNote::damaged_from(engine)?.is_some(),
             devices,
             outside: scope.rows(engine)?,
             recent: integer(engine, scope, OomGrowth::RELATION, "recent")?,
@@ -80,6 +77,14 @@ impl Setup {
         let agrees = self.is_expandable == Some(device.expandable_count > 0);
         agrees.then_some(("expandable_count", Quantity::Count(device.expandable_count)))
     }
+}
+
+/// Whether events of the devices in scope were left out when the snapshot was read.
+fn are_left_out(engine: &Engine, scope: Scope<'_>) -> Result<bool> {
+    let devices = Device::in_scope(engine, scope)?;
+    let is_of_them = |id: i64| devices.iter().any(|device| device.id == id);
+    let notes = ImportNote::read(engine)?;
+    Ok(notes.iter().any(|note| note.name == "events_left_out" && note.device_id.is_some_and(is_of_them)))
 }
 
 /// What the command line gives as a parameter of a relation, else what it is by default; `None` for NULL.

@@ -2,6 +2,7 @@
 //! for again.
 
 use super::super::Event;
+use crate::analysis::capture;
 use crate::analysis::language::Text;
 
 /// What would have to be known for a cause to be told.
@@ -73,11 +74,9 @@ impl Lack {
 }
 
 fn record(is_npu: bool) -> Text {
-    let module = if is_npu { "torch_npu.npu" } else { "torch.cuda" };
+    let record = capture::record(is_npu);
     Text::new(
-        format!(
-            "record the history that leads there: `{module}.memory._record_memory_history(max_entries=100000)` before the run"
-        ),
-        format!("请先记录历史：运行前调用 `{module}.memory._record_memory_history(max_entries=100000)`"),
+        format!("record the history that leads there: `{record}` before the run"),
+        format!("请先记录历史：运行前调用 `{record}`"),
     )
 }
