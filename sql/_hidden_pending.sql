@@ -44,7 +44,8 @@ candidates AS (
   WHERE b.state = 'inactive'
     AND t.requested_size = p.requested_size
 ),
--- A relation of its own: the optimizer loses a key of a join that both sides of a cross join are in.
+-- A relation of its own: of a join with both sides of a cross join in one key, the optimizer loses
+-- that key.
 beside AS (
   SELECT
     c.block_id AS block_id,

@@ -180,7 +180,10 @@ fn cause(cause: Option<&str>) -> Text {
         }
         Some("other_pool") => Text::new("enough was free, in another pool", "足够的内存空闲在其他池中"),
         Some(_) => Text::new("not enough was free", "空闲不足"),
-        None => Text::new("no request followed, or what was free is not known", "其后没有请求，或无法得知当时的空闲"),
+        None => Text::new(
+            "no request followed, or what was free is not known",
+            "其后没有请求，或无法得知当时的空闲",
+        ),
     }
 }
 

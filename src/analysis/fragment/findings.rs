@@ -1,5 +1,6 @@
 //! What the measures of fragmentation mean.
 
+use super::workspace::doubt;
 use super::{DeviceFragmentation, ExpansionCause, FragmentOutcome, FreeBlocks};
 use crate::analysis::language::{Lang, Text};
 use crate::analysis::outcome::{Finding, Quantity, Severity, bytes, share};
@@ -203,7 +204,7 @@ fn cache(device: &DeviceFragmentation) -> Option<Finding> {
     (device.unused_segment_bytes > 0).then(|| {
         let size = quantity::bytes(device.unused_segment_bytes);
         let count = device.unused_segment_count;
-        let doubt = workspace_doubt(device);
+        let doubt = doubt(device);
         let mut evidence = vec![
             ("unused_segment_bytes", bytes(device.unused_segment_bytes)),
             ("unused_segment_count", Quantity::Count(count)),
@@ -231,31 +232,6 @@ fn cache(device: &DeviceFragmentation) -> Option<Finding> {
             evidence,
         )
     })
-}
-
-/// What of the cache may be an NPU's workspace, which the allocator keeps apart; empty where nothing is.
-fn workspace_doubt(device: &DeviceFragmentation) -> Text {
-    if device.workspace_guess_bytes > 0 {
-        let size = quantity::bytes(device.workspace_guess_bytes);
-        return Text::new(
-            format!(
-                "; but {size} of it looks like workspace of the NPU, which is no cache of this allocator and which `memory_reserved()` does not count"
-            ),
-            format!(
-                "；但其中 {size} 看来是 NPU 的 workspace，不是该分配器的缓存，`memory_reserved()` 也不计入"
-            ),
-        );
-    }
-    if device.workspace_like_bytes > 0 {
-        let size = quantity::bytes(device.workspace_like_bytes);
-        return Text::new(
-            format!(
-                "; up to {size} of it may be workspace of the NPU, which is no cache: without a recorded history nothing tells"
-            ),
-            format!("；其中最多 {size} 可能是 NPU 的 workspace 而非缓存：没有记录历史，无从分辨"),
-        );
-    }
-    Text::new("", "")
 }
 
 fn private(device: &DeviceFragmentation) -> Option<Finding> {
