@@ -77,8 +77,11 @@ pub enum Thing {
     Event(i64),
 }
 
+/// Makes a thing of its number.
+type Numbered = fn(i64) -> Thing;
+
 /// Parameters of macros that name such a thing.
-const THINGS: [(&str, fn(i64) -> Thing); 2] = [("device", Thing::Device), ("event", Thing::Event)];
+const THINGS: [(&str, Numbered); 2] = [("device", Thing::Device), ("event", Thing::Event)];
 
 /// Reads `sql`, which is one statement, and puts the values of `params` in it.
 pub(super) fn prepare(context: &SessionContext, sql: &str, params: &[(String, Value)]) -> Result<Prepared> {

@@ -79,7 +79,7 @@ fn heading(out: &mut dyn Write, mode: &str, snapshot: &SnapshotFacts, lang: Lang
             quantity::counted(events, "trace entry", "trace entries"),
             quantity::counted(stacks, "call stack", "call stacks")
         ),
-        format!("{} 条事件记录，{} 个调用栈", quantity::count(events), quantity::count(stacks)),
+        format!("{} 条轨迹记录，{} 个调用栈", quantity::count(events), quantity::count(stacks)),
     );
     writeln!(out, "{}", counts.get(lang))
 }

@@ -32,10 +32,10 @@ fn suspects(device: &DeviceLeak) -> TableFigure {
         ("stack", "调用栈"),
         ("verdict", "判断"),
         ("grew in", "增长次数"),
-        ("of", "间隔数"),
-        ("growth", "增长"),
+        ("of intervals", "间隔数"),
+        ("growth (requested)", "增长（请求）"),
         ("per step", "每步"),
-        ("live", "存活"),
+        ("live (requested)", "存活（请求）"),
         ("blocks", "块数"),
         ("where", "位置"),
     ];
@@ -75,10 +75,10 @@ fn verdict_word(verdict: Verdict) -> Text {
 fn long_lived(device: &DeviceLeak) -> TableFigure {
     let headings = [
         ("stack", "调用栈"),
-        ("bytes", "字节"),
+        ("bytes (requested)", "字节（请求）"),
         ("blocks", "块数"),
         ("grew in", "增长次数"),
-        ("of", "间隔数"),
+        ("of intervals", "间隔数"),
         ("where", "位置"),
     ];
     let row = |stack: &Named<StackGrowth>| {

@@ -144,7 +144,7 @@ impl DeviceLeak {
                      looks like that is not over when the recording ends, or results that keep their graph alive"
                 ),
                 format!(
-                    "{stacks} 个调用栈保留了同期全部分配量的 {percent}：录制结束时尚未完成的一次前向计算，或仍持有计算图的结果，也是这种表现"
+                    "{stacks} 个调用栈保留了同期全部分配量的 {percent}：录制结束时尚未完成的一轮计算（前向或反向），或仍持有计算图的结果，也是这种表现"
                 ),
             ),
             vec![("suspect_count", Quantity::Count(count)), ("retained_ratio", Quantity::Ratio(Some(share)))],

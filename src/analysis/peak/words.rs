@@ -251,7 +251,7 @@ fn peaks(title: Text, devices: &[DevicePeak]) -> TableFigure {
         ("counter", "计数器"),
         ("at start", "起点"),
         ("peak", "峰值"),
-        ("after event", "事件"),
+        ("after event", "在此事件之后"),
         ("at end", "终点"),
         // Says of numbers that they are estimates; where none is, there is no such column.
         ("", ""),
