@@ -18,6 +18,7 @@ mod query;
 mod relation;
 mod rows;
 mod runtime;
+mod spread_keys;
 mod sql_macro;
 mod sql_text;
 mod statement;
@@ -35,6 +36,7 @@ use arrow::record_batch::RecordBatch;
 use datafusion::common::DataFusionError;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::AggregateUDF;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 
@@ -253,7 +255,13 @@ impl Engine {
             .with_memory_pool(Arc::new(Pool::new(options.memory_limit)))
             .build_arc()
             .map_err(|source| query_error("start", &source))?;
-        let context = SessionContext::new_with_config_rt(config, environment);
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_runtime_env(environment)
+            .with_default_features()
+            .with_optimizer_rules(spread_keys::rules())
+            .build();
+        let context = SessionContext::new_with_state(state);
         context.add_analyzer_rule(Arc::new(whole_aggregate::OneRow));
         context.add_analyzer_rule(Arc::new(checked_integers::CheckedIntegers));
         context.register_udaf(AggregateUDF::new_from_impl(CheckedSum::default()));

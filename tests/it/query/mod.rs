@@ -3,6 +3,7 @@
 mod errors;
 mod formats;
 mod integers;
+mod joins;
 mod limits;
 mod sums;
 
