@@ -327,3 +327,13 @@ fn pages_look_as_they_did_when_somebody_last_looked() {
         }
     }
 }
+
+#[test]
+fn what_is_free_after_a_failed_request_is_said_to_be_of_the_dump() {
+    let few = ["--threshold", "fragment.warning=0.0001", "--threshold", "fragment.critical=0.9"];
+    for (name, has_failed) in [("cuda_oom_expandable", true), ("npu_leak", false)] {
+        let json = json(&fixture(&format!("{name}.pickle")), "fragment", &few);
+        let message = finding(&json, "fragment/unallocated").unwrap()["message"].as_str().unwrap().to_owned();
+        assert_eq!(message.contains("at the dump, after a request had failed"), has_failed, "{message}");
+    }
+}

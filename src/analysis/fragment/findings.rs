@@ -48,20 +48,31 @@ fn holes(outcome: &FragmentOutcome, device: &DeviceFragmentation) -> Option<Find
         thresholds.fragment_critical,
     )?;
     let (free, largest) = (quantity::bytes(device.hole_bytes), quantity::bytes(device.largest_hole));
+    // An exception frees what the failed step held: what is free then says nothing of why the request failed.
+    let after = if outcome.failed.contains(&device.device_index) {
+        Text::new(
+            "; this is the state at the dump, after a request had failed: `--mode oom` has what was free then",
+            "；这是请求失败之后转储时的状态，失败时的空闲情况见 `--mode oom`",
+        )
+    } else {
+        Text::same("")
+    };
     Some(Finding::on_device(
         device.device_index,
         "fragment/unallocated",
         severity,
         Text::new(
             format!(
-                "{free} ({}) of the reserved memory is free inside segments that are in use, in {}, the largest of {largest}",
+                "{free} ({}) of the reserved memory is free inside segments that are in use, in {}, the largest of {largest}{}",
                 quantity::ratio(ratio),
                 quantity::counted(device.hole_count, "block", "blocks"),
+                after.get(Lang::En),
             ),
             format!(
-                "预留内存中有 {free}（{}）空闲在仍被占用的 segment 内，分散在 {} 个块中，最大的一块为 {largest}",
+                "预留内存中有 {free}（{}）空闲在仍被占用的 segment 内，分散在 {} 个块中，最大的一块为 {largest}{}",
                 quantity::ratio(ratio),
                 quantity::count(device.hole_count),
+                after.get(Lang::Zh),
             ),
         ),
         vec![

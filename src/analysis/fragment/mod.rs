@@ -16,7 +16,7 @@ use super::chart::{self, ChartFigure};
 use super::language::Lang;
 use super::outcome::{Figure, Finding, Outcome};
 use super::thresholds::Thresholds;
-use super::{Analysis, Scope};
+use super::{Analysis, DeviceOverview, Scope};
 use crate::engine::{Engine, row};
 use crate::error::Result;
 use crate::quantity;
@@ -173,6 +173,11 @@ impl Analysis for Fragment {
             requests: scope.rows(engine)?,
             pools: scope.rows(engine)?,
             expansions: scope.rows(engine)?,
+            failed: DeviceOverview::read(engine, scope)?
+                .iter()
+                .filter(|device| device.oom_count > 0)
+                .map(|device| device.device_index)
+                .collect(),
             thresholds: thresholds.clone(),
         }))
     }
@@ -186,6 +191,8 @@ struct FragmentOutcome {
     requests: Vec<FreeBlocks>,
     pools: Vec<PoolOverview>,
     expansions: Vec<ExpansionCause>,
+    /// Devices on which a request failed before the dump.
+    failed: Vec<i64>,
     thresholds: Thresholds,
 }
 

@@ -142,9 +142,24 @@ fn lately(recent: Option<i64>) -> Text {
 /// Every frame of the request's call stack, innermost first.
 fn stack(failure: &Failure, title: Text) -> TableFigure {
     let frames = chart::frames(failure.event.frames_json.as_deref().unwrap_or_default());
-    let rows =
-        frames.into_iter().map(|frame| vec![Cell::name(frame.name.clone()), Cell::name(frame.place())]);
+    let rows = frames.into_iter().map(|frame| vec![Cell::name(cut(&frame.name)), Cell::name(frame.place())]);
     TableFigure::new(title, &[("function", "函数"), ("file", "文件")], rows.collect())
+}
+
+/// Characters of a function's name that a person is shown at most. A template of C++ can have a thousand; what it is called
+/// stands at its beginning, and what it is made for at its end.
+const NAME: usize = 120;
+
+/// A name without its middle, if it is long. JSON has all of it.
+fn cut(name: &str) -> String {
+    let count = name.chars().count();
+    if count <= NAME {
+        return name.to_owned();
+    }
+    let half = NAME / 2;
+    let (head, tail): (String, String) =
+        (name.chars().take(half).collect(), name.chars().skip(count - half).collect());
+    format!("{head}…{tail}")
 }
 
 fn grown(row: &OomGrowth) -> Vec<Cell> {
@@ -167,4 +182,19 @@ fn before(row: &LastEvent) -> Vec<Cell> {
         Cell::stack_id(row.stack_id),
         Cell::stack(place(row.frames_json.as_deref()), row.stack_id),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_keep_their_ends() {
+        assert_eq!(cut("step"), "step");
+        let long = format!("{}{}", "a".repeat(100), "é".repeat(100));
+        let short = cut(&long);
+        assert_eq!(short.chars().count(), NAME + 1);
+        assert!(short.starts_with("aaa") && short.ends_with("éé") && short.contains('…'), "{short}");
+        assert_eq!(cut(&"é".repeat(NAME)), "é".repeat(NAME));
+    }
 }

@@ -104,7 +104,8 @@ impl DevicePeak {
         Some(Finding::on_device(
             self.device_index,
             "peak/allocated",
-            Severity::Ok,
+            // A figure that another finding warns of is not all right.
+            if self.in_doubt().is_some() { Severity::Info } else { Severity::Ok },
             Text::new(
                 format!(
                     "allocated was highest {}, with {}; reserved reached {most}",
