@@ -44,6 +44,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("frees_without_alloc", "对已空闲地址的释放：其间的 alloc 缺失，alloc_index 取前一次释放的位置"),
     ("blocks_without_alloc", "最后一个事件是释放、但在 segment 中仍活跃的内存块：alloc_index 取该释放的位置"),
     ("allocs_on_live_addresses", "地址被再次使用、其释放事件缺失的分配；释放位置取该地址的下一个事件"),
+    ("frees_on_other_streams", "释放事件的 stream 与其分配不同；仍按地址配对，按 stream 的曲线无法加总"),
     ("frees_are_one", "free_requested 与 free_completed 只记录了其一；已记录的一个代表两者"),
     ("allocs_not_recorded", "没有记录 alloc 事件，因此没有 allocated 与 active 的曲线"),
     (

@@ -27,6 +27,8 @@ pub(super) struct Checks {
     pub(super) without_address: i64,
     /// Events of other memory pools than the one the segments are of.
     pub(super) elsewhere: i64,
+    /// Frees that say another stream than their alloc.
+    pub(super) other_streams: i64,
     /// Whether events of other memory pools would not say so.
     pub(super) looks_outside: bool,
     /// How many earlier dumps left a mark, and the largest difference between what they counted and what is found here.

@@ -133,7 +133,7 @@ impl Device<'_> {
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        let Walked { tally, reserved, mut ends } = walk.finish()?;
+        let Walked { tally, reserved, mut ends, streams } = walk.finish()?;
         if !ends.is_empty() {
             events.backward(&self.seen, |event| {
                 ends.look(event);
@@ -158,6 +158,7 @@ impl Device<'_> {
             detached: self.detached,
             without_address,
             elsewhere,
+            other_streams: streams.count(places),
             looks_outside: self.looks_outside,
             marks,
         };

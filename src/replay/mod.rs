@@ -25,6 +25,7 @@ mod rules;
 mod sizes;
 mod spool;
 mod state;
+mod streams;
 mod tally;
 mod walk;
 
@@ -147,6 +148,7 @@ impl<'a> Replay<'a> {
         );
         for check in &checks {
             check.report(&mut notes);
+            streams::report(&mut notes, check.device_id, check.other_streams);
         }
         self.write_checks(&checks)?;
         self.write_notes(&mut notes)?;

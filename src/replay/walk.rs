@@ -19,6 +19,7 @@ use super::rows::Rows;
 use super::rules::Rules;
 use super::sizes::Cutting;
 use super::state::Block;
+use super::streams::Streams;
 use super::tally::{Part, Tally};
 use crate::error::Result;
 
@@ -35,6 +36,7 @@ pub(super) struct Walk<'a> {
     /// Whether allocations outside of all segments are counted.
     pub(super) looks_outside: bool,
     ends: Ends,
+    streams: Streams,
     /// Blocks that are shown as inactive and may be pending.
     unmerged: HashMap<u64, Block, FixedState>,
     rows: &'a mut Rows,
@@ -46,6 +48,7 @@ pub(super) struct Walked {
     /// Bytes of the segments at the beginning.
     pub(super) reserved: i128,
     pub(super) ends: Ends,
+    pub(super) streams: Streams,
 }
 
 /// Addresses are compared as what they are, without a sign.
@@ -70,6 +73,7 @@ impl<'a> Walk<'a> {
             tally: Tally::default(),
             looks_outside: false,
             ends: Ends::default(),
+            streams: Streams::default(),
             unmerged: HashMap::default(),
             rows,
         }
@@ -146,6 +150,9 @@ impl<'a> Walk<'a> {
             Some(open)
                 if open.requested == NO_INDEX && open.fate != Fate::Live && open.has_size(event.size) =>
             {
+                if open.completed != NO_INDEX && open.place != event.place {
+                    self.streams.note(event.place, open.place);
+                }
                 open.size = event.size;
                 *open = open.requested_by(event);
                 return Ok(());
@@ -180,6 +187,10 @@ impl<'a> Walk<'a> {
             Some(open) if open.has_size(event.size) => {
                 if open.size == NO_SIZE {
                     self.large.take(self.large.spot(addr));
+                }
+                let is_freed = open.requested != NO_INDEX || open.completed != NO_INDEX;
+                if is_freed && open.place != event.place {
+                    self.streams.note(event.place, open.place);
                 }
                 Open { size: event.size, ..open }
             }
@@ -265,6 +276,11 @@ impl<'a> Walk<'a> {
             self.tally.row(&row, &open, false);
             self.rows.push(&row)?;
         }
-        Ok(Walked { tally: self.tally, reserved: self.ranges.total(), ends: self.ends })
+        Ok(Walked {
+            tally: self.tally,
+            reserved: self.ranges.total(),
+            ends: self.ends,
+            streams: self.streams,
+        })
     }
 }

@@ -116,6 +116,7 @@ fn b16_events_that_contradict_each_other_are_counted_and_stop_nothing() {
     // What fits nowhere is set aside with its number, and so is what it costs.
     let wanted = [
         ("blocks_without_alloc", "data_loss", 1),
+        ("frees_on_other_streams", "data_loss", 1),
         ("frees_without_completion", "data_loss", 1),
         ("residual_allocated", "error", 1 << 20),
         ("residual_allocated_requested", "error", 1 << 20),
