@@ -5,6 +5,7 @@
 -- that of 1 MiB; requests of up to 512 times the steps are left out, and one step is none. Settings are written as JSON by
 -- the import alone, so that their text has one form. Most snapshots have no such setting, and so no row.
 --
+-- @kept
 -- @column above_size  BIGINT  The range is of sizes above this.
 -- @column below_size  BIGINT  And below this.
 -- @column step_bytes  BIGINT  Bytes of a step.
