@@ -246,10 +246,10 @@ pub(super) fn say_unknown(engine: &Engine, batches: &Batches<'_>, out: &mut dyn 
         let list = known.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
         let note = match (asked.thing, known.last()) {
             (Thing::Device(device), _) => format!("{snapshot} has no device {device}; it has: {list}"),
-            (Thing::Event(event), Some(last)) => {
+            (Thing::Event(event, _), Some(last)) => {
                 format!("{snapshot} has no event {event}, the last one is {last}: this is how it ended")
             }
-            (Thing::Event(event), None) => {
+            (Thing::Event(event, _), None) => {
                 format!("{snapshot} has no event {event}, and no other: this is how it ended")
             }
         };

@@ -9,23 +9,33 @@ use arrow::record_batch::RecordBatch;
 use super::Rows;
 use crate::error::Result;
 
-/// Bytes of an answer that is remembered at most.
+/// Bytes of an answer that is remembered at most, and of all of them.
 const SMALL: usize = 1 << 20;
+const ALL: usize = 64 << 20;
 
 /// Rows by the question that they are the answer to. The snapshots that are asked do not change.
 #[derive(Debug, Default)]
-pub(super) struct Answers(Mutex<HashMap<String, Rows>>);
+pub(super) struct Answers(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    rows: HashMap<String, Rows>,
+    bytes: usize,
+}
 
 impl Answers {
     /// The answer to `question`: that of the last time, or what `ask` comes to.
     pub(super) fn once(&self, question: String, ask: impl FnOnce() -> Result<Rows>) -> Result<Rows> {
         let known = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(rows) = known().get(&question) {
+        if let Some(rows) = known().rows.get(&question) {
             return Ok(rows.clone());
         }
         let rows = ask()?;
-        if rows.batches.iter().map(RecordBatch::get_array_memory_size).sum::<usize>() <= SMALL {
-            known().insert(question, rows.clone());
+        let bytes = rows.batches.iter().map(RecordBatch::get_array_memory_size).sum::<usize>();
+        let mut known = known();
+        if bytes <= SMALL && known.bytes.saturating_add(bytes) <= ALL {
+            known.bytes += bytes;
+            known.rows.insert(question, rows.clone());
         }
         Ok(rows)
     }

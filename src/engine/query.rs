@@ -86,8 +86,9 @@ impl Engine {
                         unknown.push((*asked, known));
                     }
                 }
-                Thing::Event(trace_index) => {
-                    let known = self.relation(&name(LastEvent::RELATION), &[])?.read::<LastEvent>()?;
+                Thing::Event(trace_index, device) => {
+                    let mut known = self.relation(&name(LastEvent::RELATION), &[])?.read::<LastEvent>()?;
+                    known.retain(|event| device.is_none_or(|device| device == event.device_index));
                     let last = known.iter().map(|event| event.last_index).max();
                     if last.is_none_or(|last| trace_index > last) {
                         unknown.push((*asked, last.into_iter().collect()));
@@ -153,6 +154,8 @@ row! {
 row! {
     /// The last event of a device.
     struct LastEvent from "_event_ranges" {
+        /// Number of the device.
+        device_index: i64,
         /// Its position in the device's history.
         last_index: i64,
     }

@@ -73,15 +73,9 @@ pub struct Asked {
 pub enum Thing {
     /// A device, by its number in the snapshot.
     Device(i64),
-    /// An event, by its position in its device's history.
-    Event(i64),
+    /// An event, by its position in its device's history; of this device, or of any.
+    Event(i64, Option<i64>),
 }
-
-/// Makes a thing of its number.
-type Numbered = fn(i64) -> Thing;
-
-/// Parameters of macros that name such a thing.
-const THINGS: [(&str, Numbered); 2] = [("device", Thing::Device), ("event", Thing::Event)];
 
 /// Reads `sql`, which is one statement, and puts the values of `params` in it.
 pub(super) fn prepare(context: &SessionContext, sql: &str, params: &[(String, Value)]) -> Result<Prepared> {
@@ -183,15 +177,20 @@ impl Values<'_> {
         };
         let definition = catalog()?.into_iter().find(|definition| definition.name == name);
         let Some(definition) = definition.filter(|definition| !definition.needs_base) else { return Ok(()) };
-        for (param, thing) in THINGS {
-            let place = definition.params.iter().position(|known| known.name == param);
-            if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(argument))) =
-                place.and_then(|at| arguments.get(at))
-                && let Constant::Integer(number) = constant(argument)
-            {
-                self.asked.insert(Asked { thing: thing(number), of_base });
+        let number = |wanted: &str| {
+            let place = definition.params.iter().position(|param| param.name == wanted)?;
+            match arguments.get(place)? {
+                FunctionArg::Unnamed(FunctionArgExpr::Expr(argument)) => match constant(argument) {
+                    Constant::Integer(number) => Some(number),
+                    _ => None,
+                },
+                _ => None,
             }
-        }
+        };
+        let device = number("device");
+        let event = number("event").map(|event| Thing::Event(event, device));
+        let things = device.map(Thing::Device).into_iter().chain(event);
+        self.asked.extend(things.map(|thing| Asked { thing, of_base }));
         Ok(())
     }
 }

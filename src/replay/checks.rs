@@ -103,13 +103,14 @@ impl Checks {
         (change, before)
     }
 
-    /// Whether base and residual mean anything.
+    /// Whether the events that were read are all of the device's, in order, and lead up to the final state.
     fn is_anchored(&self) -> bool {
         let is_whole = self.elsewhere == 0 && self.outside_pool() == 0;
         self.detached.is_none() && self.seen.jumps.is_empty() && is_whole
     }
 
-    /// Allocations and ranges that show a dump of one memory pool whose events do not say their pools: they lie in no segment.
+    /// Allocations that show a dump of one memory pool whose events do not say their pools: they lie in no segment. Ranges
+    /// without a segment count as one more, however many: they are bytes.
     fn outside_pool(&self) -> i128 {
         let is_missing = self.looks_outside && self.tally.range_missing > 0;
         i128::from(self.tally.outside_pool) + i128::from(is_missing)

@@ -11,7 +11,7 @@ use npusnap::analysis::{
     OomPreceding, OutsidePool, Peak, Point, PoolOverview, Recording, SegmentChange, SegmentFragmentation,
     SegmentGrowth, SegmentStack, StackChange, StackGrowth, StepOverview, StepRow, TableCount, TimelineStep,
 };
-use npusnap::engine::{self, BASE, Dialect, Engine, Options, SqlMacro};
+use npusnap::engine::{self, BASE, Dialect, Engine, Options, SqlMacro, Value};
 use npusnap::schema::TABLES;
 
 fn catalog() -> Vec<SqlMacro> {
@@ -333,4 +333,14 @@ fn an_unknown_macro_or_table_brings_the_nearest() {
         assert_eq!(output.status.code(), Some(2));
         assert_eq!(String::from_utf8(output.stderr).unwrap(), message);
     }
+}
+
+/// A view takes no argument, so that the number of failures whose pool is laid out stands in two files.
+#[test]
+fn as_many_failures_are_explained_as_are_laid_out() {
+    let body = |name: &str| engine::catalog().unwrap().into_iter().find(|it| it.name == name).unwrap();
+    let laid_out =
+        body("segments_at").params.iter().find(|param| param.name == "newest").unwrap().default.clone();
+    let Value::Integer(laid_out) = laid_out else { panic!("{laid_out:?}") };
+    assert!(body("oom_context").body.contains(&format!("e.newest <= {laid_out}\n")), "{laid_out}");
 }

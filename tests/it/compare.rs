@@ -102,7 +102,7 @@ fn growth_is_a_minus_b_and_judged_by_the_thresholds() {
     assert_eq!(run(&after, "compare", &lenient).status.code(), Some(0));
 }
 
-/// The last finding of a rule.
+/// The first finding of a rule.
 fn finding<'a>(json: &'a Value, rule: &str) -> Option<&'a Value> {
     json["findings"].as_array().unwrap().iter().find(|finding| finding["rule"] == rule)
 }
@@ -145,7 +145,7 @@ fn a_final_state_has_no_peak_to_compare() {
     };
     for (a, b, who, zh, peaks) in [
         (held(60), held(50), "either snapshot", "两份快照没有记录事件", json!([null, null])),
-        (held(60), recorded(50, 55), "the other", "", json!([null, 55 << 20])),
+        (held(60), recorded(50, 55), "this snapshot (A)", "本快照（A）没有记录事件", json!([null, 55 << 20])),
         (
             recorded(50, 90),
             held(50),
@@ -159,7 +159,6 @@ fn a_final_state_has_no_peak_to_compare() {
         let said = finding(&json, "compare/no_history").unwrap();
         assert_eq!((&said["severity"], &said["subject"]), (&json!("info"), &json!("device 0")));
         let message = said["message"].as_str().unwrap();
-        let who = if peaks[1].is_null() { who } else { "this snapshot (A)" };
         assert!(message.starts_with(&format!("no events were recorded in {who}: ")), "{message}");
         let peak = &json["result"]["devices"][0]["peaks"]["allocated"];
         assert_eq!(json!([peak["a"], peak["b"]]), peaks, "{who}");

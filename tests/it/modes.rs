@@ -362,16 +362,6 @@ fn what_is_a_method_and_no_threshold_is_pointed_at() {
     assert!(printed.contains("there are never fewer than 4"), "{printed}");
 }
 
-/// `expandable segments` would need fewer: how that is worded is for `oom` and its advice.
-#[test]
-fn many_segments_are_a_finding() {
-    let many = (0..101)
-        .map(|number| segment(0, (1 << 30) + number * 2 * MIB, "small", &[(2 * MIB, "active_allocated")]));
-    let (_place, path) = written("many.pickle", &snapshot(many.collect(), vec![]));
-    let found = rules(&json(&path, "overview", &[]));
-    assert!(found.contains(&("overview/segments".to_owned(), "warning".to_owned())), "{found:?}");
-}
-
 #[test]
 fn a_finding_that_reaches_fail_on_ends_any_mode_with_1() {
     let path = fixture("cuda_oom_expandable.pickle");

@@ -246,7 +246,7 @@ fn without_a_base_no_peak_is_told() {
     assert!(finding(&found, "peak/allocated").is_none() && finding(&found, "peak/in_doubt").is_none());
     // Against another snapshot only the end can be held.
     let compared = json(&half, "compare", &["--ref", source.to_str().unwrap()]);
-    let said = finding(&compared, "compare/no_base").unwrap()["message"].as_str().unwrap();
+    let said = finding(&compared, "compare/not_anchored").unwrap()["message"].as_str().unwrap();
     assert!(said.contains("this snapshot (A)"), "{said}");
     assert!(finding(&compared, "compare/no_history").is_none());
     // Where no alloc is left, nothing is known of what lives, and that is not that nothing does.

@@ -154,6 +154,11 @@ fn a_query_for_a_device_or_an_event_that_is_not_there_says_so() {
         ("device_compare(device => $d)", ""),
         ("live_at(event => $d)", ""),
         ("live_at(-1, $d - 9)", ""),
+        ("live_at($d * 14 + 1, 1)", ""),
+        (
+            "live_at($d * 14 + 1, 0)",
+            "note: the snapshot has no event 127, the last one is 126: this is how it ended\n",
+        ),
         (
             "live_at(event => $d * 1000000)",
             "note: the snapshot has no event 9000000, the last one is 127: this is how it ended\n",

@@ -61,7 +61,7 @@ fn no_peak(outcome: &CompareOutcome, allocated: &CounterChange) -> Option<Findin
             format!("the events do not lead to the final state of {}", side.get(Lang::En)),
             format!("{}的事件与最终状态不衔接", side.get(Lang::Zh)),
         );
-        ("compare/no_base", why)
+        ("compare/not_anchored", why)
     } else {
         let side = side(!own, !base);
         let why = Text::new(

@@ -51,8 +51,8 @@ fn holes(outcome: &FragmentOutcome, device: &DeviceFragmentation) -> Option<Find
     // An exception frees what the failed step held: what is free then says nothing of why the request failed.
     let after = if outcome.failed.contains(&device.device_index) {
         Text::new(
-            "; this is the state at the dump, after a request had failed: `--mode oom` has what was free then",
-            "；这是请求失败之后转储时的状态，失败时的空闲情况见 `--mode oom`",
+            "; this is the state at the dump, after a request had failed: the analysis `oom` has what was free then",
+            "；这是请求失败之后转储时的状态，失败时的空闲情况见 `oom` 分析",
         )
     } else {
         Text::same("")

@@ -178,10 +178,14 @@ pub(super) fn advice(info: &Info, is_npu: bool) -> Text {
             "Capture: this is a part of a recording; read the whole file before recording again",
             "采集建议：这只是记录的一部分；重新采集之前请先读取完整文件",
         ),
-        History::Overflowed | History::Incomplete => Text::new(
-            format!("Capture: call `{record}` earlier, with more entries or for fewer steps, then `{dump}`"),
-            format!("采集建议：更早调用 `{record}`，增大 max_entries 或减少步数，之后调用 `{dump}`"),
-        ),
+        History::Overflowed | History::Incomplete => {
+            let most = info.devices().filter_map(|recording| recording.max_entries).max();
+            let record = capture::record_more(is_npu, most.unwrap_or_default());
+            Text::new(
+                format!("Capture: call `{record}` earlier, or record fewer steps, then `{dump}`"),
+                format!("采集建议：更早调用 `{record}`，或减少录制的步数，之后调用 `{dump}`"),
+            )
+        }
         History::Whole | History::Unknown if info.lost_rows => Text::new(
             format!("Capture: a dump that is whole has what is lost here (see the notes): `{dump}`"),
             format!("采集建议：完整的转储包含此处缺失的内容（见说明）：`{dump}`"),

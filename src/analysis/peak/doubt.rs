@@ -31,6 +31,11 @@ pub(super) fn reason(note: &ImportNote) -> Option<Text> {
             "events of other memory pools than the dumped one",
             format!("{zh} 个事件属于转储之外的内存池"),
         ),
+        "events_outside_the_pool" => text(
+            "allocation or range in no segment, as in the dump of one memory pool",
+            "allocations and ranges in no segment, as in the dump of one memory pool",
+            format!("{zh} 个分配或区间不在任何 segment 中，像是只转储了一个内存池"),
+        ),
         "allocations_without_end" => text(
             "allocation that is never freed and is not in the segments",
             "allocations that are never freed and are not in the segments",
