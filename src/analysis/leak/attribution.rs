@@ -50,7 +50,8 @@ pub(super) struct Attribution {
     /// By those of them that came in the second half of the history. Cut for itself: who grew late need not be among those
     /// who grew most.
     late: Vec<Named<Share>>,
-    /// By the sum of those, where memory only grew, and of the bytes they hold since early on.
+    /// By the larger of what memory grew by, where it only grew, and of the bytes they hold since early on. The one is
+    /// reserved and the other requested, often the same memory: their sum would count it twice.
     both: Vec<Named<Share>>,
 }
 
@@ -69,11 +70,11 @@ impl Attribution {
             share.early_count += row.early_count;
         }
         let shares = || shares.iter().map(|(stack_id, share)| Share { stack_id: *stack_id, ..*share });
-        let sum = |share: &Share| share.early_size + if only_grew { share.grown_size } else { 0 };
+        let larger = |share: &Share| share.early_size.max(if only_grew { share.grown_size } else { 0 });
         Self {
             grown: first(shares(), |share| share.grown_size),
             late: first(shares(), |share| share.late_grown_size),
-            both: first(shares(), sum),
+            both: first(shares(), larger),
         }
     }
 
