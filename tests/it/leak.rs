@@ -196,17 +196,14 @@ fn too_few_events_to_compare_are_neither_a_leak_nor_none() {
     assert!(zh.contains("不足以进行任何比较") && !zh.contains("等长的时间段"), "{zh}");
 }
 
-/// Algorithm C: the growth of reserved memory and the blocks alive since early on, by call stack.
-#[test]
-fn growth_of_reserved_memory_is_attributed_to_the_stacks_that_asked_for_it() {
+/// Of each function in turn: a segment of so many MiB, which one block of it fills. An empty name is no known stack.
+fn reserved_by(asked: &[(&str, i128)]) -> (TempDir, PathBuf) {
     let frames =
         |name: &str| list([dict([("name", py(name)), ("filename", py("/app/model.py")), ("line", int(7))])]);
-    let at = |number: i128| (1 << 30) + number * 64 * MIB;
-    // Four segments: two for `cache`, of 40 MiB each, one for `weights` and one for nobody that is known.
-    let asked = [("weights", 20), ("cache", 40), ("cache", 40), ("", 30)];
+    let at = |number: i128| (1 << 30) + number * 512 * MIB;
     let mut events = Vec::new();
     let mut segments = Vec::new();
-    for (number, (name, size)) in (0..).zip(asked) {
+    for (number, (name, size)) in (0..).zip(asked.iter().copied()) {
         let stack = if name.is_empty() { list([]) } else { frames(name) };
         for action in ["segment_alloc", "alloc"] {
             events.push(event(action, at(number), size * MIB).with("frames", stack.clone()));
@@ -214,7 +211,14 @@ fn growth_of_reserved_memory_is_attributed_to_the_stacks_that_asked_for_it() {
         let one = segment(0, at(number), "large", &[(size * MIB, "active_allocated")]);
         segments.push(one);
     }
-    let (_place, path) = written("s.pickle", &snapshot(segments, vec![events]));
+    written("s.pickle", &snapshot(segments, vec![events]))
+}
+
+/// Algorithm C: the growth of reserved memory and the blocks alive since early on, by call stack.
+#[test]
+fn growth_of_reserved_memory_is_attributed_to_the_stacks_that_asked_for_it() {
+    // Four segments: two for `cache`, of 40 MiB each, one for `weights` and one for nobody that is known.
+    let (_place, path) = reserved_by(&[("weights", 20), ("cache", 40), ("cache", 40), ("", 30)]);
     let found = json(&path, "leak", &[]);
     let monotone = &found["result"]["devices"][0]["monotone"];
     assert_eq!(monotone["is_monotone"], true);
@@ -228,14 +232,15 @@ fn growth_of_reserved_memory_is_attributed_to_the_stacks_that_asked_for_it() {
         .collect();
     let (two, one) = (json!(2), json!(1));
     assert_eq!(named, [(&json!("cache"), 80, &two), (&Value::Null, 30, &one), (&json!("weights"), 20, &one)]);
-    // Only the weights are from the first fifth of the events: of both signs together they have 40 MiB, and pass the 30.
+    // Only the weights are from the first fifth of the events. Their 20 MiB, reserved and requested, are the same memory, not
+    // 40 that would pass the 30.
     let both: Vec<(&Value, i64)> = found["result"]["devices"][0]["attribution"]
         .as_array()
         .unwrap()
         .iter()
         .map(|row| (&row["frames"][0]["name"], row["long_lived_bytes"].as_i64().unwrap() >> 20))
         .collect();
-    assert_eq!(both, [(&json!("cache"), 0), (&json!("weights"), 20), (&Value::Null, 0)]);
+    assert_eq!(both, [(&json!("cache"), 0), (&Value::Null, 0), (&json!("weights"), 20)]);
     let said = found["findings"].as_array().unwrap();
     let only = said.iter().find(|it| it["rule"] == "leak/reserved_only_grew").unwrap();
     let message = only["message"].as_str().unwrap();
@@ -243,6 +248,45 @@ fn growth_of_reserved_memory_is_attributed_to_the_stacks_that_asked_for_it() {
     assert_eq!(only["evidence"]["stack_late_grown_bytes"], 40 << 20);
     let page = text(&path, "leak", &[]);
     assert!(page.contains("who made reserved memory grow"), "{page}");
+}
+
+#[test]
+fn who_grew_late_is_named_also_where_three_others_grew_more_in_all() {
+    // Each is two events: the first four are the first half of the window.
+    let early = [("weights", 400), ("optim", 300), ("grads", 200), ("embed", 100)];
+    let late = [("leaker", 20), ("leaker", 20), ("leaker", 20), ("buffers", 60)];
+    let (_place, path) = reserved_by(&[early, late].concat());
+    let found = json(&path, "leak", &[]);
+    let monotone = &found["result"]["devices"][0]["monotone"];
+    let names = |key: &str| -> Vec<&str> {
+        monotone[key]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["frames"][0]["name"].as_str().unwrap())
+            .collect()
+    };
+    assert_eq!(names("stacks"), ["weights", "optim", "grads"]);
+    // Of equals the first that was seen.
+    assert_eq!(names("late_stacks"), ["leaker", "buffers"]);
+    let said = found["findings"].as_array().unwrap();
+    let only = said.iter().find(|it| it["rule"] == "leak/reserved_only_grew").unwrap();
+    let message = only["message"].as_str().unwrap();
+    assert!(message.contains("by 120.00 MiB in the second half"), "{message}");
+    assert!(message.contains("60.00 MiB of that was asked for by leaker (model.py:7), stack "), "{message}");
+    assert_eq!(only["evidence"]["stack_late_grown_bytes"], 60 << 20);
+    assert_eq!(only["evidence"]["stack_id"], monotone["late_stacks"][0]["stack_id"]);
+    for (lang, title, heading) in [
+        ("en", "who made reserved memory grow", "alive since early on (requested)"),
+        ("zh", "预留内存由谁增长", "早期分配且存活（请求）"),
+    ] {
+        let page = text(&path, "leak", &["--lang", lang]);
+        let (_, table) = page.split_once(title).unwrap();
+        let table = table.split_once("\n\n").map_or(table, |(table, _)| table);
+        assert!(table.contains(heading), "{table}");
+        let (first, second) = (table.find("leaker").unwrap(), table.find("buffers").unwrap());
+        assert!(first < second && !table.contains("weights"), "{table}");
+    }
 }
 
 /// What the recordings of real programs are judged as. Two of them end in an out-of-memory error in the middle of a pass,

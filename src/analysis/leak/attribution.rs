@@ -1,6 +1,7 @@
 //! Who is behind the two classic signs: reserved memory that only grew, and blocks that live since early on. Both are summed
 //! by call stack, and the stacks with most bytes named. Weights and the first step give both signs: a clue, no verdict.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
@@ -45,8 +46,12 @@ pub(super) struct Share {
 #[derive(Debug, Default)]
 pub(super) struct Attribution {
     /// By the bytes that reserved memory grew by under them.
-    pub(super) grown: Vec<Named<Share>>,
-    /// By the sum of those, where memory only grew, and of the bytes they hold since early on.
+    grown: Vec<Named<Share>>,
+    /// By those of them that came in the second half of the history. Cut for itself: who grew late need not be among those
+    /// who grew most.
+    late: Vec<Named<Share>>,
+    /// By the larger of what memory grew by, where it only grew, and of the bytes they hold since early on. The one is
+    /// reserved and the other requested, often the same memory: their sum would count it twice.
     both: Vec<Named<Share>>,
 }
 
@@ -65,16 +70,20 @@ impl Attribution {
             share.early_count += row.early_count;
         }
         let shares = || shares.iter().map(|(stack_id, share)| Share { stack_id: *stack_id, ..*share });
-        let sum = |share: &Share| share.early_size + if only_grew { share.grown_size } else { 0 };
-        Self { grown: first(shares(), |share| share.grown_size), both: first(shares(), sum) }
+        let larger = |share: &Share| share.early_size.max(if only_grew { share.grown_size } else { 0 });
+        Self {
+            grown: first(shares(), |share| share.grown_size),
+            late: first(shares(), |share| share.late_grown_size),
+            both: first(shares(), larger),
+        }
     }
 
     pub(super) fn stack_ids(&self) -> impl Iterator<Item = i64> {
-        self.grown.iter().chain(&self.both).filter_map(|share| share.what.stack_id)
+        self.grown.iter().chain(&self.late).chain(&self.both).filter_map(|share| share.what.stack_id)
     }
 
     pub(super) fn name(&mut self, frames: &BTreeMap<i64, String>) {
-        for share in self.grown.iter_mut().chain(&mut self.both) {
+        for share in self.grown.iter_mut().chain(&mut self.late).chain(&mut self.both) {
             share.frames_json = share.what.stack_id.and_then(|stack| frames.get(&stack)).cloned();
         }
     }
@@ -85,15 +94,24 @@ impl Attribution {
         found.map(|(place, share)| (place + 1, share.what))
     }
 
+    /// The stacks under which most came in the second half of the history, most first.
+    pub(super) fn late(&self) -> &[Named<Share>] {
+        &self.late
+    }
+
     pub(super) fn grown_json(&self) -> Value {
         self.grown.iter().map(share_json).collect()
+    }
+
+    pub(super) fn late_json(&self) -> Value {
+        self.late.iter().map(share_json).collect()
     }
 
     pub(super) fn both_json(&self) -> Value {
         self.both.iter().map(share_json).collect()
     }
 
-    /// Shown where reserved memory only grew.
+    /// Shown where reserved memory only grew, and still did in the second half of the history.
     pub(super) fn figure(&self, index: i64) -> TableFigure {
         let row = |share: &Named<Share>| {
             vec![
@@ -107,26 +125,30 @@ impl Attribution {
         };
         TableFigure::new(
             Text::new(
-                format!("Device {index}: who made reserved memory grow, which alone is no leak"),
-                format!("设备 {index}：预留内存由谁增长（仅此并不说明泄漏）"),
+                format!(
+                    "Device {index}: who made reserved memory grow in the second half of the window, which alone is no leak"
+                ),
+                format!("设备 {index}：窗口后半段的预留内存由谁增长（仅此并不说明泄漏）"),
             ),
             &[
                 ("stack", "调用栈"),
                 ("reserved grew", "预留增长"),
                 ("second half", "后半段"),
                 ("events", "事件数"),
-                ("alive since early on", "早期分配且存活"),
+                ("alive since early on (requested)", "早期分配且存活（请求）"),
                 ("where", "位置"),
             ],
-            self.grown.iter().map(row).collect(),
+            self.late.iter().map(row).collect(),
         )
     }
 }
 
-/// The largest by a measure, without those that have nothing of it.
+/// The largest by a measure, without those that have nothing of it; of equals those that grew most, the unknown one last.
 fn first(shares: impl Iterator<Item = Share>, by: impl Fn(&Share) -> i64) -> Vec<Named<Share>> {
     let mut shares: Vec<Share> = shares.filter(|share| by(share) > 0).collect();
-    shares.sort_by_key(|share| std::cmp::Reverse(by(share)));
+    shares.sort_by_key(|share| {
+        (Reverse(by(share)), Reverse(share.grown_size), share.stack_id.is_none(), share.stack_id)
+    });
     shares.into_iter().take(NAMED).map(Named::of).collect()
 }
 

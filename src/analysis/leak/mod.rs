@@ -372,6 +372,7 @@ impl SegmentGrowth {
             "first_index": self.first_grow_index,
             "last_index": self.last_grow_index,
             "stacks": attribution.grown_json(),
+            "late_stacks": attribution.late_json(),
         })
     }
 }

@@ -15,7 +15,7 @@ pub(super) fn figures(devices: &[DeviceLeak]) -> Vec<Figure> {
         if !device.suspects.is_empty() {
             figures.push(Figure::Table(suspects(device).of_device(device.device_index)));
         }
-        if device.late_growth().is_some() && !device.attribution.grown.is_empty() {
+        if device.late_growth().is_some() && !device.attribution.late().is_empty() {
             figures.push(Figure::Table(
                 device.attribution.figure(device.device_index).of_device(device.device_index),
             ));

@@ -272,7 +272,7 @@ impl DeviceLeak {
     fn monotone(&self) -> Option<Finding> {
         let (segments, late) = self.late_growth()?;
         let size = quantity::bytes(late);
-        let most = self.attribution.grown.iter().max_by_key(|share| share.what.late_grown_size)?;
+        let most = self.attribution.late().first()?;
         let by = asked_words(most.what.stack_id, most.frames_json.as_deref());
         let own = quantity::bytes(most.what.late_grown_size);
         Some(Finding::on_device(
