@@ -40,6 +40,8 @@ WITH sized AS (
       ELSE COALESCE(t.size, 0)
     END AS event_size,
     CASE
+      -- A mark says what size it likes.
+      WHEN f.action IS NULL THEN 0
       WHEN t.pool_id_0 <> f.only_pool_0 OR t.pool_id_1 <> f.only_pool_1 THEN 0
       ELSE COALESCE((t.size + (SELECT MAX(padding) FROM _scale) + 511) / NULLIF(512, 0) * 512, 0)
     END AS rule_size

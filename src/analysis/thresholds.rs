@@ -141,7 +141,7 @@ impl Thresholds {
     reason = "a float becomes the nearest integer there is"
 )]
 fn whole(value: f64) -> i64 {
-    value.round() as i64
+    value.round().max(1.0) as i64
 }
 
 /// Where a measure stands between two thresholds; `None` below both, or where there is no measure.

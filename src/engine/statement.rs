@@ -18,7 +18,7 @@ use super::attach::BASE;
 use super::constant::{Constant, constant};
 use super::sql_macro::{SqlMacro, catalog};
 use super::value::Value;
-use super::{explain, sql_text};
+use super::{distinct, explain, sql_text};
 use crate::error::{Error, Place, Result};
 use crate::quantity;
 
@@ -236,6 +236,11 @@ impl VisitorMut for Values<'_> {
             }
             *name = ObjectName::from(vec![Ident { value: called.join("."), quote_style: None, span }]);
         }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expression: &mut Expr) -> ControlFlow<Error> {
+        distinct::mend(expression);
         ControlFlow::Continue(())
     }
 

@@ -164,14 +164,15 @@ struct Failure {
 
 impl Failure {
     fn judge(mut event: Event, setup: &Setup, thresholds: &Thresholds) -> Self {
-        event.state.is_expandable = setup.is_expandable == Some(true);
+        let is_expandable = setup.is_expandable(event.device_index);
+        event.state.is_expandable = is_expandable == Some(true);
         let outside = Components::of(event.device_index, &setup.outside);
         event.state.counted_outside_bytes = outside.bytes();
         event.state.largest_outside = outside.largest().map(|(component, held)| (component.to_owned(), held));
         let cause = Cause::of(&event.state, thresholds);
         let background = Background {
             is_npu: setup.is_npu,
-            is_expandable: setup.is_expandable,
+            is_expandable,
             settings: setup.settings.as_ref(),
             lack: Lack::of(&event, setup.event_count),
         };

@@ -20,8 +20,6 @@ const PRECEDED: i64 = 1000;
 #[derive(Debug)]
 pub(super) struct Setup {
     pub(super) is_npu: bool,
-    /// Whether expandable segments are in use; `None` where nothing tells.
-    pub(super) is_expandable: Option<bool>,
     /// The allocator's settings; `None` where the snapshot has none.
     pub(super) settings: Option<Map<String, Value>>,
     /// Whether the file's name says that an out-of-memory handler wrote it.
@@ -46,13 +44,9 @@ impl Setup {
         let facts = SnapshotFacts::read(engine)?;
         let devices: Vec<DeviceFragmentation> = scope.rows(engine)?;
         let settings = facts.as_ref().and_then(SnapshotFacts::settings);
-        let said = settings.as_ref().and_then(|settings| settings.get("expandable_segments")?.as_bool());
-        let seen = devices.iter().any(|device| device.expandable_count > 0);
-        let known = devices.iter().any(|device| device.segment_count > 0);
         let name = facts.as_ref().map(|facts| facts.source_name().to_ascii_lowercase()).unwrap_or_default();
         Ok(Self {
             is_npu: facts.as_ref().is_some_and(SnapshotFacts::is_npu),
-            is_expandable: said.or_else(|| known.then_some(seen)),
             settings,
             is_oom_dump: name.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == "oom"),
             event_count: DeviceOverview::read(engine, scope)?.iter().map(|device| device.trace_count).sum(),
@@ -71,10 +65,18 @@ impl Setup {
         self.grown.map(|newest| newest.max(PRECEDED))
     }
 
+    /// Whether a device uses expandable segments; `None` where nothing tells.
+    pub(super) fn is_expandable(&self, device_index: i64) -> Option<bool> {
+        let said = self.settings.as_ref().and_then(|settings| settings.get("expandable_segments")?.as_bool());
+        let device = self.devices.iter().find(|device| device.device_index == device_index);
+        let seen = device.filter(|device| device.segment_count > 0).map(|device| device.expandable_count > 0);
+        said.or(seen)
+    }
+
     /// Expandable segments of a device in the final state; `None` where the settings say something else.
     pub(super) fn expandable_count(&self, device_index: i64) -> Option<(&'static str, Quantity)> {
         let device = self.devices.iter().find(|device| device.device_index == device_index)?;
-        let agrees = self.is_expandable == Some(device.expandable_count > 0);
+        let agrees = self.is_expandable(device_index) == Some(device.expandable_count > 0);
         agrees.then_some(("expandable_count", Quantity::Count(device.expandable_count)))
     }
 }

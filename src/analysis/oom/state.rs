@@ -126,10 +126,11 @@ impl State {
         self.reserved.is_some_and(|reserved| self.outside() > reserved)
     }
 
-    /// Bytes that were in no block, in whatever pool: more than that cannot have been free.
+    /// Bytes that were in no block, in whatever pool: more than that cannot have been free. `None` where more was in blocks than
+    /// in segments: events of segments are missing, and nothing is known of what was free.
     pub(super) fn unallocated(&self) -> Option<i64> {
         let blocks = self.allocated?.saturating_add(self.pending_free_bytes?);
-        self.reserved.map(|reserved| reserved.saturating_sub(blocks))
+        self.reserved.map(|reserved| reserved.saturating_sub(blocks)).filter(|bytes| *bytes >= 0)
     }
 
     /// Bytes that the device has at least, as far as anybody accounts for them; `None` without the driver's word.

@@ -89,10 +89,23 @@ impl DevicePeak {
 
     /// Where more than the rounding of sizes is in question.
     pub(super) fn in_doubt(&self) -> Option<Finding> {
-        let inexact: Vec<&str> = COUNTERS.into_iter().filter(|counter| self.is_inexact(counter)).collect();
+        let mut inexact: Vec<&str> =
+            COUNTERS.into_iter().filter(|counter| self.is_inexact(counter)).collect();
+        let highest = |counter: &str| self.peak(counter)?.peak;
+        // No block lies outside of all segments.
+        let beyond =
+            highest("active").zip(highest("reserved")).filter(|(active, reserved)| active > reserved);
         if inexact.iter().all(|counter| ROUNDED.contains(counter)) {
-            return None;
+            beyond?;
+            inexact = vec!["reserved"];
         }
+        let beyond = beyond.map(|(active, reserved)| {
+            let (active, reserved) = (quantity::bytes(active), quantity::bytes(reserved));
+            Text::new(
+                format!("{active} was active where {reserved} was reserved at most, so events of segments are missing"),
+                format!("活跃内存达 {active}，而预留最多 {reserved}：缺少 segment 事件"),
+            )
+        });
         let below_zero = inexact.iter().filter_map(|counter| {
             let base = self.peak(counter)?.base.filter(|base| *base < 0)?;
             let size = quantity::bytes(base);
@@ -101,7 +114,8 @@ impl DevicePeak {
                 format!("{counter} 的起点会是 {size}"),
             ))
         });
-        let reasons: Vec<Text> = self.doubts.iter().cloned().chain(below_zero).collect();
+        let reasons: Vec<Text> =
+            beyond.into_iter().chain(self.doubts.iter().cloned()).chain(below_zero).collect();
         let words = |lang: Lang, separator: &str, otherwise: &str| {
             let shown: Vec<&str> = reasons.iter().take(SHOWN).map(|reason| reason.get(lang)).collect();
             if shown.is_empty() { otherwise.to_owned() } else { shown.join(separator) }

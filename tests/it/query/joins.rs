@@ -24,6 +24,14 @@ fn a_condition_of_three_relations_is_not_lost() {
         "a CROSS JOIN s JOIN n ON (n.x IS NOT DISTINCT FROM a.x) AND (n.id IS NOT DISTINCT FROM a.id + s.side)",
         "a JOIN n ON (n.x IS NOT DISTINCT FROM a.x) JOIN s ON s.side = a.y",
         "a JOIN s ON s.side = a.y JOIN n ON (n.x IS NOT DISTINCT FROM a.x)",
+        "a JOIN n ON n.x IS NOT DISTINCT FROM a.x AND n.id = a.id + 1 OR n.y = 4",
+        "a JOIN n ON n.x IS NOT DISTINCT FROM a.x AND n.id IS DISTINCT FROM a.id AND n.y > 0",
+        "a JOIN n ON (a.id = 1) IS NOT DISTINCT FROM (n.id < 3) AND n.id < 2",
+        "a JOIN n ON n.id > 1 AND (a.id = 1) IS NOT DISTINCT FROM (n.id < 3) OR n.y = 4",
+        "a JOIN n ON n.id > 1 AND (a.id = 1) IS DISTINCT FROM (n.id < 3) AND n.y = 1 OR n.y = 4 OR a.y = 2",
+        "a JOIN n ON NOT (a.id = 1) IS NOT DISTINCT FROM (n.id < 3) AND n.id < 2",
+        "a JOIN n ON NOT n.x IS NOT DISTINCT FROM a.x OR n.id = a.id AND NOT a.y IS DISTINCT FROM n.y AND n.y > 0",
+        "a JOIN n ON (a.id = 1) IS DISTINCT FROM (n.id < 3 AND n.x = 10) OR n.id IS NOT DISTINCT FROM NULL",
         "a CROSS JOIN s JOIN n ON n.x = a.x AND (n.id IS NOT DISTINCT FROM a.id + s.side)",
     ] {
         let sql = format!("{RELATIONS} SELECT COUNT(*), COALESCE(SUM(a.id * 100 + n.id), 0) FROM {from}");
