@@ -44,8 +44,8 @@ candidates AS (
   WHERE b.state = 'inactive'
     AND t.requested_size = p.requested_size
 ),
--- A relation of its own: of a join with both sides of a cross join in one key, the optimizer loses
--- that key.
+-- A relation of its own, so that each key below is of two relations: with the sum written there,
+-- DataFusion joins by segment alone and compares a candidate with all inactive blocks in it.
 beside AS (
   SELECT
     c.block_id AS block_id,

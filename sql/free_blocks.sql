@@ -56,24 +56,28 @@ untold_requests AS (
     AND a.pool_id_0 IS NULL
   GROUP BY a.device_id, a.addr, a.stream, a.size
 ),
--- Segments and requests by address: what a request lies in is the last segment that begins there or
--- before, if it reaches so far.
+-- Segments of the default pool and requests by address. As segments do not overlap, a request lies
+-- in one of these if the furthest end of those that begin there or before is behind it.
 places AS (
   SELECT
-    device_id,
-    address,
+    s.device_id AS device_id,
+    s.address AS address,
     0 AS rank,
-    address AS segment_address,
+    s.address + s.total_size AS segment_end,
     CAST(NULL AS BIGINT) AS stream,
     CAST(NULL AS BIGINT) AS size,
     0 AS request_count
-  FROM _pool_segments
+  FROM private_devices AS p
+  JOIN _pool_segments AS s
+    ON s.device_id = p.device_id
+  WHERE COALESCE(s.pool_id_0, 0) = 0
+    AND COALESCE(s.pool_id_1, 0) = 0
   UNION ALL
   SELECT
     device_id,
     addr AS address,
     1 AS rank,
-    CAST(NULL AS BIGINT) AS segment_address,
+    CAST(NULL AS BIGINT) AS segment_end,
     stream,
     size,
     request_count
@@ -84,11 +88,11 @@ placed AS (
     device_id,
     address,
     rank,
-    MAX(segment_address) OVER (
+    MAX(segment_end) OVER (
       PARTITION BY device_id
       ORDER BY address, rank
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS segment_address,
+    ) AS furthest_end,
     stream,
     size,
     request_count
@@ -96,19 +100,14 @@ placed AS (
 ),
 untold_sizes AS (
   SELECT
-    p.device_id AS device_id,
-    p.stream AS stream,
-    p.size AS size,
-    SUM(p.request_count) AS request_count
-  FROM _pool_segments AS s
-  JOIN placed AS p
-    ON p.device_id = s.device_id
-    AND p.segment_address = s.address
-  WHERE p.rank = 1
-    AND p.address < s.address + s.total_size
-    AND COALESCE(s.pool_id_0, 0) = 0
-    AND COALESCE(s.pool_id_1, 0) = 0
-  GROUP BY p.device_id, p.stream, p.size
+    device_id,
+    stream,
+    size,
+    SUM(request_count) AS request_count
+  FROM placed
+  WHERE rank = 1
+    AND address < furthest_end
+  GROUP BY device_id, stream, size
 ),
 event_sizes AS (
   SELECT

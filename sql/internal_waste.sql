@@ -1,8 +1,9 @@
 -- Call stacks whose active blocks lose the most memory to rounding: of each device, most first.
 --
 -- The allocator rounds a request up to 512 bytes, and on an NPU adds 32 bytes before; in the large pool a block can be
--- up to 1 MiB larger than that, because so little is not split off. Blocks that do not say what was asked for are left
--- out.
+-- up to 1 MiB larger than that, because so little is not split off. Blocks that an NPU shows as inactive though they wait
+-- for a free that a graph's capture puts off are active here, so that all stacks of a device add up to its
+-- internal_waste_bytes in device_fragmentation. Blocks that do not say what was asked for are left out.
 --
 -- @param limit   BIGINT = 10    Only the first stacks of each device; NULL for all.
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
@@ -16,14 +17,24 @@
 -- @column waste_bytes     BIGINT   total_size - requested_size.
 -- @column waste_ratio     DOUBLE   waste_bytes / total_size.
 -- @column frames_json     VARCHAR  The stack's frames as JSON, innermost first; NULL without a stack.
-WITH by_stack AS (
+WITH told AS (
+  SELECT
+    b.device_id AS device_id,
+    b.stack_id AS stack_id,
+    b.size AS size,
+    COALESCE(h.requested_size, b.requested_size) AS requested_size
+  FROM _pool_blocks AS b
+  LEFT JOIN _hidden_pending AS h
+    ON h.block_id = b.block_id
+),
+by_stack AS (
   SELECT
     device_id,
     stack_id,
     COUNT(*) AS block_count,
     SUM(size) AS total_size,
     SUM(requested_size) AS requested_size
-  FROM _pool_blocks
+  FROM told
   WHERE requested_size IS NOT NULL
   GROUP BY device_id, stack_id
 ),

@@ -479,3 +479,25 @@ fn pages_look_as_they_did_when_somebody_last_looked() {
         }
     }
 }
+
+#[test]
+fn more_in_blocks_than_in_segments_is_in_doubt() {
+    // Events of the segment that the two allocations lie in are missing.
+    let far = (1 << 40) + 512 * MIB;
+    let traces = vec![
+        event("alloc", far, 300 * MIB),
+        event("alloc", far + 300 * MIB, 10 * MIB),
+        event("oom", 1 << 20, i128::from(i64::MAX)),
+        event("free_requested", far, 300 * MIB),
+        event("free_completed", far, 300 * MIB),
+        event("free_requested", far + 300 * MIB, 10 * MIB),
+        event("free_completed", far + 300 * MIB, 10 * MIB),
+    ];
+    let found = of(vec![segment(0, 1 << 30, "large", &[(20 * MIB, "inactive")])], vec![traces]);
+    let doubt =
+        found["findings"].as_array().unwrap().iter().find(|it| it["rule"] == "peak/in_doubt").unwrap();
+    let message = doubt["message"].as_str().unwrap();
+    assert!(message.contains("310.00 MiB was active where 20.00 MiB was reserved at most"), "{message}");
+    // A mark of whatever size is no change.
+    assert_eq!(found["result"]["devices"][0]["peaks"]["allocated"]["bytes"], 310 << 20);
+}
