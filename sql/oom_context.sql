@@ -32,6 +32,8 @@
 -- @column kind_private_bytes    BIGINT   Of private_free_bytes, what lies in segments of the request's kind.
 -- @column kind_cut_bytes        BIGINT   Of kind_free_bytes, what lies around blocks in segments of the request's
 --   stream that are large enough for it and not expandable: what a limit on splitting would have kept whole.
+-- @column kind_pending_bytes    BIGINT   Bytes in segments of the request's kind and stream in blocks that were freed but
+--   waited for another stream; NULL likewise.
 -- @column workspace_bytes       BIGINT   Bytes of the NPU's workspaces at the moment of the dump.
 -- @column capacity_seen         BIGINT   The most that reserved + device_free came to at the device's out-of-memory
 --   events: the device has at least that much; NULL where no event says.
@@ -50,6 +52,7 @@ ranges AS (
     s.trace_index AS trace_index,
     s.total_size AS total_size,
     s.free_bytes AS free_bytes,
+    s.pending_free_bytes AS pending_free_bytes,
     s.hole_count AS hole_count,
     s.largest_free_block AS largest_free_block,
     s.block_count AS block_count,
@@ -91,7 +94,13 @@ pools AS (
         WHEN is_private = 0 AND is_kind = 1 AND is_other = 0 AND is_cut = 1 THEN free_bytes
         ELSE 0
       END
-    ) AS kind_cut_bytes
+    ) AS kind_cut_bytes,
+    SUM(
+      CASE
+        WHEN is_private = 0 AND is_kind = 1 AND is_other = 0 THEN pending_free_bytes
+        ELSE 0
+      END
+    ) AS kind_pending_bytes
   FROM ranges
   GROUP BY device_id, trace_index
 ),
@@ -152,6 +161,8 @@ SELECT
     AS kind_private_bytes,
   CASE WHEN e.size IS NOT NULL THEN COALESCE(p.kind_cut_bytes, r.zero) END
     AS kind_cut_bytes,
+  CASE WHEN e.size IS NOT NULL THEN COALESCE(p.kind_pending_bytes, r.zero) END
+    AS kind_pending_bytes,
   COALESCE(w.workspace_bytes, 0) AS workspace_bytes,
   c.capacity_seen AS capacity_seen,
   e.stream AS stream,

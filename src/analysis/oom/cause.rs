@@ -66,7 +66,8 @@ impl Cause {
     /// What `free` bytes in segments of the request's kind say; `None` where nothing in the pool would have been enough.
     fn of_free(state: &State, requested: i64, free: i64, thresholds: &Thresholds) -> Option<Self> {
         let driver = state.device_free.unwrap_or_default();
-        let pending = state.pending_free_bytes.unwrap_or_default();
+        // What waits elsewhere would not have served the request.
+        let pending = state.kind_pending_bytes.or(state.pending_free_bytes).unwrap_or_default();
         if pending > 0
             && (waits(state, thresholds) || free + driver < requested)
             && free + driver + pending >= requested
@@ -213,6 +214,8 @@ mod tests {
     fn what_waits_for_a_stream_is_told_from_holes() {
         let state = State { allocated: Some(16 * GIB), pending_free_bytes: Some(3 * GIB), ..free(GIB) };
         assert_eq!(cause(&state), Cause::PendingFree);
+        // In segments of another pool, stream or kind it is of no use.
+        assert_eq!(cause(&State { kind_pending_bytes: Some(GIB / 2), ..state }), Cause::Capacity);
     }
 
     #[test]

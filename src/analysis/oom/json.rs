@@ -34,6 +34,7 @@ impl Failure {
             "kind_other_bytes": state.kind_other_bytes,
             "kind_private_bytes": state.kind_private_bytes,
             "kind_cut_bytes": state.kind_cut_bytes,
+            "kind_pending_bytes": state.kind_pending_bytes,
             "workspace_bytes": state.workspace_bytes,
             "outside_pool_bytes": state.outside_pool_bytes,
             "cause": self.cause.name(),

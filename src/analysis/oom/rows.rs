@@ -47,6 +47,8 @@ row! {
         kind_private_bytes: Option<i64>,
         /// Of `kind_free_bytes`, what lies around blocks in segments that were large enough for the request.
         kind_cut_bytes: Option<i64>,
+        /// Bytes in blocks that waited for a pending free, in segments of the request's kind and stream.
+        kind_pending_bytes: Option<i64>,
         /// Bytes of NPU workspaces at the moment of the dump.
         workspace_bytes: i64,
         /// The most that reserved and driver-free bytes came to.

@@ -43,6 +43,8 @@ pub(super) struct State {
     pub(super) kind_private_bytes: Option<i64>,
     /// Bytes free around blocks in segments that were large enough for the request and not expandable.
     pub(super) kind_cut_bytes: Option<i64>,
+    /// Bytes that waited for another stream in segments that the request could take from.
+    pub(super) kind_pending_bytes: Option<i64>,
     /// Bytes of NPU workspaces.
     pub(super) workspace_bytes: i64,
     /// Whether segments are expandable: they grow by pages.
@@ -77,6 +79,7 @@ impl From<&OomContext> for State {
             kind_other_bytes: context.kind_other_bytes,
             kind_private_bytes: context.kind_private_bytes,
             kind_cut_bytes: context.kind_cut_bytes,
+            kind_pending_bytes: context.kind_pending_bytes,
             workspace_bytes: context.workspace_bytes,
             is_expandable: false,
             outside_pool_bytes: context.capacity_seen.zip(seen).map(|(most, seen)| most - seen),
