@@ -8,6 +8,7 @@
 -- @column size         BIGINT  Bytes that were asked for, rounded; NULL where the event does not say.
 -- @column device_free  BIGINT  Bytes that the driver reported as free; NULL where the event does not say.
 -- @column stream       BIGINT  Stream of the request; NULL where the event does not say.
+-- @column is_private   BIGINT  1 where the request was of a memory pool other than (0, 0); 0 also where the event does not say.
 -- @column stack_id     BIGINT  Call stack of the request: call_stacks.id; NULL where none was recorded.
 SELECT
   device_id,
@@ -21,6 +22,7 @@ SELECT
   size,
   device_free,
   stream,
+  CASE WHEN pool_id_0 <> 0 OR pool_id_1 <> 0 THEN 1 ELSE 0 END AS is_private,
   stack_id
 FROM traces
 WHERE is_workspace = 0

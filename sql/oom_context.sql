@@ -4,8 +4,8 @@
 -- before it gave up is gone already. Where the free memory lay is worked out from what was mapped and what lived there;
 -- of a device with many such events, only for the newest 16. NULL where the events do not lead up to the final state (no
 -- replay_checks.base). A request is served from segments of its own kind only: small ones for up to 1 MiB, large ones
--- for more. The kind_ columns count what lies in those; they are NULL too where the event does not say what was asked
--- for.
+-- for more; and from its own memory pool only: the default one, unless the event says another. The kind_ columns count
+-- what lies in those; they are NULL too where the event does not say what was asked for.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
@@ -25,15 +25,17 @@
 -- @column private_free_bytes    BIGINT   Bytes in no block there.
 -- @column other_stream_bytes    BIGINT   Of pool_free_bytes, what belongs to other streams than the request's.
 -- @column unused_segment_bytes  BIGINT   Bytes of mapped ranges of the default pool without any block.
--- @column kind_free_bytes       BIGINT   Of pool_free_bytes, what lies in segments of the request's kind.
+-- @column kind_free_bytes       BIGINT   Bytes in no block in segments of the request's kind and pool; private pools
+--   are not told from each other.
 -- @column kind_largest_free     BIGINT   Bytes of the largest gap there; 0 without one.
 -- @column kind_hole_count       BIGINT   Gaps there.
 -- @column kind_other_bytes      BIGINT   Of kind_free_bytes, what belongs to other streams than the request's.
--- @column kind_private_bytes    BIGINT   Of private_free_bytes, what lies in segments of the request's kind.
+-- @column kind_private_bytes    BIGINT   Bytes in no block in segments of the request's kind in other pools: private
+--   ones, or the default one where the request was of a private pool.
 -- @column kind_cut_bytes        BIGINT   Of kind_free_bytes, what lies around blocks in segments of the request's
 --   stream that are large enough for it and not expandable: what a limit on splitting would have kept whole.
--- @column kind_pending_bytes    BIGINT   Bytes in segments of the request's kind and stream in blocks that were freed but
---   waited for another stream; NULL likewise.
+-- @column kind_pending_bytes    BIGINT   Bytes in segments of the request's kind, pool and stream in blocks that were
+--   freed but waited for another stream.
 -- @column workspace_bytes       BIGINT   Bytes of the NPU's workspaces at the moment of the dump.
 -- @column capacity_seen         BIGINT   The most that reserved + device_free came to at the device's out-of-memory
 --   events: the device has at least that much; NULL where no event says.
@@ -57,6 +59,7 @@ ranges AS (
     s.largest_free_block AS largest_free_block,
     s.block_count AS block_count,
     s.is_private AS is_private,
+    CASE WHEN s.is_private = e.is_private THEN 1 ELSE 0 END AS is_own,
     CASE WHEN s.stream <> e.stream THEN 1 ELSE 0 END AS is_other,
     CASE WHEN e.size <= 1048576 THEN s.is_small ELSE 1 - s.is_small END AS is_kind,
     CASE
@@ -81,23 +84,23 @@ pools AS (
       AS other_stream_bytes,
     SUM(CASE WHEN is_private = 0 AND block_count = 0 THEN total_size ELSE 0 END)
       AS unused_segment_bytes,
-    SUM(CASE WHEN is_private = 0 AND is_kind = 1 THEN free_bytes ELSE 0 END) AS kind_free_bytes,
-    MAX(CASE WHEN is_private = 0 AND is_kind = 1 THEN largest_free_block ELSE 0 END)
+    SUM(CASE WHEN is_own = 1 AND is_kind = 1 THEN free_bytes ELSE 0 END) AS kind_free_bytes,
+    MAX(CASE WHEN is_own = 1 AND is_kind = 1 THEN largest_free_block ELSE 0 END)
       AS kind_largest_free,
-    SUM(CASE WHEN is_private = 0 AND is_kind = 1 THEN hole_count ELSE 0 END) AS kind_hole_count,
-    SUM(CASE WHEN is_private = 0 AND is_kind = 1 AND is_other = 1 THEN free_bytes ELSE 0 END)
+    SUM(CASE WHEN is_own = 1 AND is_kind = 1 THEN hole_count ELSE 0 END) AS kind_hole_count,
+    SUM(CASE WHEN is_own = 1 AND is_kind = 1 AND is_other = 1 THEN free_bytes ELSE 0 END)
       AS kind_other_bytes,
-    SUM(CASE WHEN is_private = 1 AND is_kind = 1 THEN free_bytes ELSE 0 END)
+    SUM(CASE WHEN is_own = 0 AND is_kind = 1 THEN free_bytes ELSE 0 END)
       AS kind_private_bytes,
     SUM(
       CASE
-        WHEN is_private = 0 AND is_kind = 1 AND is_other = 0 AND is_cut = 1 THEN free_bytes
+        WHEN is_own = 1 AND is_kind = 1 AND is_other = 0 AND is_cut = 1 THEN free_bytes
         ELSE 0
       END
     ) AS kind_cut_bytes,
     SUM(
       CASE
-        WHEN is_private = 0 AND is_kind = 1 AND is_other = 0 THEN pending_free_bytes
+        WHEN is_own = 1 AND is_kind = 1 AND is_other = 0 THEN pending_free_bytes
         ELSE 0
       END
     ) AS kind_pending_bytes

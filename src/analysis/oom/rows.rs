@@ -35,7 +35,7 @@ row! {
         other_stream_bytes: Option<i64>,
         /// Bytes of mapped ranges without any block.
         unused_segment_bytes: Option<i64>,
-        /// Of `pool_free_bytes`, what lies in segments of the request's kind.
+        /// Bytes in no block in segments of the request's kind and pool.
         kind_free_bytes: Option<i64>,
         /// Bytes of the largest gap there.
         kind_largest_free: Option<i64>,
@@ -43,7 +43,7 @@ row! {
         kind_hole_count: Option<i64>,
         /// Of `kind_free_bytes`, what belongs to other streams.
         kind_other_bytes: Option<i64>,
-        /// Of `private_free_bytes`, what lies in segments of the request's kind.
+        /// The same in other pools.
         kind_private_bytes: Option<i64>,
         /// Of `kind_free_bytes`, what lies around blocks in segments that were large enough for the request.
         kind_cut_bytes: Option<i64>,

@@ -31,7 +31,7 @@ pub(super) struct State {
     pub(super) other_stream_bytes: Option<i64>,
     /// Bytes of whole free segments.
     pub(super) unused_segment_bytes: Option<i64>,
-    /// Bytes free in the default pool in segments of the request's kind, which alone serve it.
+    /// Bytes free in the request's pool in segments of its kind, which alone serve it.
     pub(super) kind_free_bytes: Option<i64>,
     /// Bytes of the largest free block there.
     pub(super) kind_largest_free: Option<i64>,
@@ -39,7 +39,7 @@ pub(super) struct State {
     pub(super) kind_hole_count: Option<i64>,
     /// Bytes free there for other streams.
     pub(super) kind_other_bytes: Option<i64>,
-    /// Bytes free in private pools in segments of the request's kind.
+    /// Bytes free in segments of the request's kind in pools that it could not take from.
     pub(super) kind_private_bytes: Option<i64>,
     /// Bytes free around blocks in segments that were large enough for the request and not expandable.
     pub(super) kind_cut_bytes: Option<i64>,
