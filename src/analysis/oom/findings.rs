@@ -102,12 +102,10 @@ pub(super) fn words(cause: Cause) -> Text {
         Cause::OtherStream => {
             Text::new("enough was free, but for other streams", "空闲总量足够，但属于其他 stream")
         }
-        Cause::PrivatePools => {
-            Text::new(
-                "enough was free, but in memory pools that the request could not take from",
-                "空闲总量足够，但位于该请求无法使用的内存池",
-            )
-        }
+        Cause::PrivatePools => Text::new(
+            "enough was free, but in memory pools that the request could not take from",
+            "空闲总量足够，但位于该请求无法使用的内存池",
+        ),
         Cause::OtherKind => Text::new(
             "enough was free, but in segments for requests of another size",
             "空闲总量足够，但位于供另一类大小的请求使用的 segment",
