@@ -38,7 +38,4 @@ SELECT
 FROM parts AS p
 LEFT JOIN _known_peaks AS k
   ON k.device_index = p.device_index
--- Without a peak, what peak_contributors has is the final state.
-WHERE k.device_index IS NOT NULL
-  OR p.live_count > 0
 GROUP BY p.device_index, p.stack_id

@@ -12,18 +12,7 @@
 -- @column active               BIGINT  Bytes in allocated and pending-free blocks, rounding included.
 -- @column allocated_requested  BIGINT  Bytes asked for in allocated blocks; those that do not say count as 0.
 -- @column active_requested     BIGINT  Bytes asked for in allocated and pending-free blocks; likewise.
-WITH told AS (
-  SELECT
-    b.segment_id AS segment_id,
-    b.size AS size,
-    CASE WHEN h.block_id IS NULL THEN b.requested_size ELSE h.requested_size END
-      AS requested_size,
-    CASE WHEN h.block_id IS NULL THEN b.state ELSE 'active_pending_free' END AS state
-  FROM _pool_blocks AS b
-  LEFT JOIN _hidden_pending AS h
-    ON h.block_id = b.block_id
-),
-block_sums AS (
+WITH block_sums AS (
   SELECT
     segment_id,
     SUM(CASE WHEN state = 'active_allocated' THEN size ELSE 0 END) AS allocated,
@@ -32,7 +21,7 @@ block_sums AS (
       AS allocated_requested,
     SUM(CASE WHEN state = 'inactive' THEN 0 ELSE COALESCE(requested_size, 0) END)
       AS active_requested
-  FROM told
+  FROM _actual_blocks
   GROUP BY segment_id
 )
 SELECT

@@ -30,18 +30,7 @@
 -- @column is_unused             BIGINT   1 where no block is active.
 -- @column stack_id              BIGINT   Call stack that made the segment grow: call_stacks.id; NULL where none was
 --   recorded.
-WITH told AS (
-  SELECT
-    b.segment_id AS segment_id,
-    b.size AS size,
-    CASE WHEN h.block_id IS NULL THEN b.requested_size ELSE h.requested_size END
-      AS requested_size,
-    CASE WHEN h.block_id IS NULL THEN b.state ELSE 'active_pending_free' END AS state
-  FROM _pool_blocks AS b
-  LEFT JOIN _hidden_pending AS h
-    ON h.block_id = b.block_id
-),
-block_sums AS (
+WITH block_sums AS (
   SELECT
     segment_id,
     COUNT(*) AS block_count,
@@ -56,7 +45,7 @@ block_sums AS (
     SUM(CASE WHEN state = 'inactive' THEN 0 ELSE requested_size END) AS requested_bytes,
     SUM(CASE WHEN state <> 'inactive' AND requested_size IS NULL THEN 1 ELSE 0 END)
       AS unknown_count
-  FROM told
+  FROM _actual_blocks
   GROUP BY segment_id
 ),
 -- No block, no byte in it: the sums of such a segment are 0 and not unknown.

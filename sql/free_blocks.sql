@@ -244,12 +244,10 @@ holes AS (
     s.device_id AS device_id,
     s.stream AS stream,
     s.segment_type AS segment_type,
-    CASE WHEN b.state = 'inactive' AND p.block_id IS NULL THEN b.size END AS size
+    CASE WHEN b.state = 'inactive' THEN b.size END AS size
   FROM _pool_segments AS s
-  JOIN _pool_blocks AS b
+  JOIN _actual_blocks AS b
     ON b.segment_id = s.segment_id
-  LEFT JOIN _hidden_pending AS p
-    ON p.block_id = b.block_id
   WHERE COALESCE(s.pool_id_0, 0) = 0
     AND COALESCE(s.pool_id_1, 0) = 0
 ),

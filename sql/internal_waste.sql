@@ -17,24 +17,14 @@
 -- @column waste_bytes     BIGINT   total_size - requested_size.
 -- @column waste_ratio     DOUBLE   waste_bytes / total_size.
 -- @column frames_json     VARCHAR  The stack's frames as JSON, innermost first; NULL without a stack.
-WITH told AS (
-  SELECT
-    b.device_id AS device_id,
-    b.stack_id AS stack_id,
-    b.size AS size,
-    COALESCE(h.requested_size, b.requested_size) AS requested_size
-  FROM _pool_blocks AS b
-  LEFT JOIN _hidden_pending AS h
-    ON h.block_id = b.block_id
-),
-by_stack AS (
+WITH by_stack AS (
   SELECT
     device_id,
     stack_id,
     COUNT(*) AS block_count,
     SUM(size) AS total_size,
     SUM(requested_size) AS requested_size
-  FROM told
+  FROM _actual_blocks
   WHERE requested_size IS NOT NULL
   GROUP BY device_id, stack_id
 ),

@@ -20,17 +20,12 @@
 -- @column trace_index     BIGINT   Event after which the peak was reached; -1 where the window began with it.
 WITH peaks AS (
   SELECT
-    c.device_id AS device_id,
+    k.device_id AS device_id,
     COALESCE(MAX(CASE WHEN e.allocated_record = 1 THEN e.trace_index END), -1) AS trace_index
-  FROM replay_checks AS c
-  JOIN _event_scale AS s
-    ON s.device_id = c.device_id
+  FROM _known_peaks AS k
   LEFT JOIN _notable_events AS e
-    ON e.device_id = c.device_id
-  WHERE s.first_index IS NOT NULL
-    AND c.counter = 'allocated'
-    AND c.base IS NOT NULL
-  GROUP BY c.device_id
+    ON e.device_id = k.device_id
+  GROUP BY k.device_id
 ),
 -- What the curves say, at the peak or before the first event.
 counters AS (

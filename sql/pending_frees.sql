@@ -46,13 +46,13 @@ SELECT
   d.device_index AS device_index,
   b.address AS address,
   b.size AS size,
-  COALESCE(b.requested_size, h.requested_size) AS requested_size,
+  b.requested_size AS requested_size,
   a.alloc_index AS alloc_index,
   a.free_requested_index AS free_requested_index,
   e.last_index - a.free_requested_index AS waited_events,
   COALESCE(b.stack_id, a.stack_id) AS stack_id,
   a.free_stack_id AS free_stack_id
-FROM _pool_blocks AS b
+FROM _actual_blocks AS b
 JOIN devices AS d
   ON d.id = b.device_id
 LEFT JOIN pending_allocations AS a
@@ -60,9 +60,7 @@ LEFT JOIN pending_allocations AS a
   AND a.addr = b.address
 LEFT JOIN newest_events AS e
   ON e.device_id = b.device_id
-LEFT JOIN _hidden_pending AS h
-  ON h.block_id = b.block_id
-WHERE (b.state = 'active_pending_free' OR h.block_id IS NOT NULL)
+WHERE b.state = 'active_pending_free'
   AND ($device IS NULL OR d.device_index = $device)
 ORDER BY b.size DESC, d.device_index, b.block_id
 LIMIT $limit

@@ -37,6 +37,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "_event_changes",
     "_sized_allocations",
     "_hidden_pending",
+    "_actual_blocks",
     "_rounding_excess",
     "_slice_changes",
     "_memory_slices",
