@@ -53,8 +53,8 @@ def legends_hide(browser: Browser, check: Checks, chart: str):
     """
     before = browser.run(state, chart)
     colours = f"{PIXELS}(document.querySelector('[data-chart=\"{chart}\"] canvas'))"
-    picture = f"return {colours}.reduce((a, b) => (a * 31 + b) % 1000003, 7)"
-    seen = browser.run(picture)
+    picture = f"{colours}.reduce((a, b) => (a * 31 + b) % 1000003, 7)"
+    seen = browser.run(f"return {picture}")
     place = browser.run("""
         const box = document.querySelector(`[data-chart="${arguments[0]}"]`).getBoundingClientRect();
         return [box.left + 11, box.top + 12];
@@ -63,7 +63,8 @@ def legends_hide(browser: Browser, check: Checks, chart: str):
     hidden = browser.run(state, chart)
     check(before[0] and not hidden[0], f"{chart}: a click on the legend hides", hidden)
     check(hidden[1] == before[1], f"{chart}: other series stay", hidden)
-    check(browser.run(picture) != seen, f"{chart}: what is hidden is gone")
+    # A canvas is painted with the next frame.
+    check(browser.wait(f"return {picture} !== {seen}", 5), f"{chart}: what is hidden is gone")
     check(browser.run(COLOURS.replace("arguments[0]", colours)) >= 4, f"{chart} is not blank without it")
     for tag in ("zh", "en"):
         browser.run("document.querySelector(`[data-language=${arguments[0]}]`).click()", tag)
