@@ -142,6 +142,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether there was no room for what was to be written.
+    pub(crate) fn is_disk_full(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if matches!(source.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded))
+    }
+
     /// Wraps an I/O error with its path and what was tried.
     pub fn io(path: impl Into<PathBuf>, action: &'static str) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();

@@ -28,7 +28,7 @@ pub(super) fn open(source: &Path, cache: Cache, quiet: bool) -> Result<Store> {
         let _closed = writeln!(io::stderr().lock(), "{}", chosen(source, store));
     }
     let silent = quiet || !matches!(found, Source::Snapshot(_));
-    Store::open_with(source, cache, &Bar::new(source, silent)).map_err(|error| with_room(error, cache))
+    Store::open_with(source, cache, &Bar::new(source, silent)).map_err(with_room)
 }
 
 /// Looks at what is at `source`; where nothing is, the error names what is like it.
@@ -77,21 +77,16 @@ fn chosen(folder: &Path, store: &Path) -> String {
     format!("note: reading `{}`, the only store in `{}`{beside}", store.display(), folder.display())
 }
 
-/// Where the disk is full, the way round is not that of a command with a result of its own.
-fn with_room(error: Error, cache: Cache) -> Error {
-    let is_full = matches!(&error, Error::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull);
-    match cache {
-        _ if !is_full => error,
-        Cache::Keep => error.advise(
-            "free some space, or add `--no-cache`: then the tables of the snapshot are made in the folder for temporary \
-             files, which `TMPDIR` names, and not kept"
-                .to_owned(),
-        ),
-        Cache::Off => error.advise(
-            "free some space, or let `TMPDIR` name a folder on another disk: the tables of the snapshot are made there"
-                .to_owned(),
-        ),
+/// Where the disk is full, the way round is not that of a command with a result of its own: no place had room, the last
+/// being that for temporary files.
+fn with_room(error: Error) -> Error {
+    if !error.is_disk_full() {
+        return error;
     }
+    error.advise(
+        "free some space, or let `TMPDIR` name a folder on another disk: the tables of the snapshot are made there"
+            .to_owned(),
+    )
 }
 
 #[cfg(test)]
@@ -100,19 +95,16 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_no_reason_to_choose_another_output() {
-        let full =
-            || Error::io("run.npusnap/traces.parquet", "cannot write")(io::ErrorKind::StorageFull.into());
-        for (cache, advice) in [(Cache::Keep, "`--no-cache`"), (Cache::Off, "`TMPDIR`")] {
-            let mut said = Vec::new();
-            with_room(full(), cache).report(&mut said).unwrap();
-            let said = String::from_utf8(said).unwrap();
-            assert!(
-                said.starts_with("error: `run.npusnap/traces.parquet`: cannot write\n  caused by: "),
-                "{said}"
-            );
-            assert!(said.contains(advice) && !said.contains("`-o"), "{said}");
-        }
+        let full = Error::io("run.npusnap/traces.parquet", "cannot write")(io::ErrorKind::StorageFull.into());
+        let mut said = Vec::new();
+        with_room(full).report(&mut said).unwrap();
+        let said = String::from_utf8(said).unwrap();
+        assert!(
+            said.starts_with("error: `run.npusnap/traces.parquet`: cannot write\n  caused by: "),
+            "{said}"
+        );
+        assert!(said.contains("`TMPDIR`") && !said.contains("`-o"), "{said}");
         let denied = Error::io("a", "cannot write")(io::ErrorKind::PermissionDenied.into());
-        assert!(!with_room(denied, Cache::Keep).hint().unwrap_or_default().contains("space"));
+        assert!(!with_room(denied).hint().unwrap_or_default().contains("space"));
     }
 }

@@ -122,6 +122,7 @@ pub(super) enum Place {
 /// Places for the store of `source`, best first: beside it, then in the user's cache folder.
 pub(super) fn places(source: &Path, key: &Key) -> Vec<Place> {
     let candidates = [Some(beside(source)), of_user(source)].into_iter().flatten();
+    let candidates = candidates.filter(|dir| is_addressable(dir));
     let mut free = Vec::new();
     for dir in candidates {
         match state(&dir, key) {
@@ -131,6 +132,15 @@ pub(super) fn places(source: &Path, key: &Key) -> Vec<Place> {
         }
     }
     free
+}
+
+/// Whether the engine can name the files in `dir`: it takes no control characters, and no bytes that are not UTF-8.
+pub(super) fn is_addressable(dir: &Path) -> bool {
+    let parent = staging::parent(dir);
+    let folder = fs::canonicalize(parent).unwrap_or_else(|_| parent.to_owned());
+    let has_name =
+        |path: &Path| path.to_str().is_some_and(|text| !text.bytes().any(|b| b.is_ascii_control()));
+    has_name(&folder) && has_name(dir)
 }
 
 /// Whether `dir` is where the store of `source` is looked for first.

@@ -108,6 +108,11 @@ impl Store {
     }
 
     fn at(dir: PathBuf) -> Result<Self> {
+        if !cache::is_addressable(&dir) {
+            let reason = "has control characters or bytes that are no UTF-8 in its path, with which queries cannot name \
+                          the files in it; give it another name";
+            return Err(Error::Usage { what: format!("`{}`", dir.display()), reason: reason.to_owned() });
+        }
         guard::guarded(&parquet::file(&dir, "snapshot"), || parquet::check(&dir))?;
         Ok(Self { dir, _temporary: None })
     }
@@ -116,8 +121,8 @@ impl Store {
         let key = cache::Key::of(source)?;
         for place in cache::places(source, &key) {
             let dir = match place {
-                // One that somebody took a table out of is made again.
-                cache::Place::Fresh(dir) if parquet::check(&dir).is_ok() => return Self::at(dir),
+                // One that somebody took a table out of, or damaged, is made again.
+                cache::Place::Fresh(dir) if parquet::is_whole(&dir) => return Self::at(dir),
                 cache::Place::Fresh(dir) | cache::Place::Free(dir) => dir,
             };
             // Where nothing can be written, or something of the user's would be lost, the next place is tried.
@@ -126,8 +131,12 @@ impl Store {
                 continue;
             }
             let Ok(staging) = Staging::new(&dir) else { continue };
-            ingest::write(source, &snapshot::Options::default(), staging, None, Some(&key), progress)?;
-            return Self::at(dir);
+            match ingest::write(source, &snapshot::Options::default(), staging, None, Some(&key), progress) {
+                // The next place may be on another disk.
+                Err(error) if error.is_disk_full() => {}
+                Err(error) => return Err(error),
+                Ok(_) => return Self::at(dir),
+            }
         }
         Self::temporary(source, progress)
     }

@@ -1,6 +1,6 @@
 //! What a SOURCE is, told by what is in it and never by its name.
 
-use std::fs::{self, File};
+use std::fs::{self, File, Metadata};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -74,9 +74,15 @@ pub fn snapshots_of(path: &Path) -> Result<Vec<PathBuf>> {
     for entry in fs::read_dir(path).map_err(Error::io(path, "cannot list"))? {
         let file = entry.map_err(Error::io(path, "cannot list"))?.path();
         let is_hidden = file.file_name().is_some_and(|name| name.as_bytes().starts_with(b"."));
-        // Files of the system have no length, and some wait for something to be read.
-        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0);
-        if !is_hidden && is_file && is_snapshot(&file) {
+        let bytes = file.metadata().ok().filter(Metadata::is_file).map(|metadata| metadata.len());
+        let is_wanted = match bytes {
+            // Files of the system have no length, and some wait for something to be read. One that has the name of a
+            // snapshot is what a dump leaves that failed, and must not be passed over without a word.
+            Some(0) => file.extension().is_some_and(|extension| extension == "pickle" || extension == "pkl"),
+            Some(_) => is_snapshot(&file),
+            None => false,
+        };
+        if !is_hidden && is_wanted {
             found.push(file);
         }
     }

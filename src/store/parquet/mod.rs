@@ -12,6 +12,7 @@ mod facts;
 mod runs;
 
 use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use arrow::array::{AsArray as _, RecordBatch};
@@ -28,6 +29,9 @@ use super::worker::{TableWriter, Worker};
 use crate::error::{Error, Result, UNREADABLE};
 use crate::schema::{TABLES, Table, VERSION};
 use crate::snapshot::RowSink;
+
+/// First and last bytes of a Parquet file.
+const MAGIC: [u8; 4] = *b"PAR1";
 
 const ACTION: &str = "cannot write the Parquet file";
 
@@ -229,6 +233,21 @@ pub(super) fn check(dir: &Path) -> Result<()> {
         }
         if metadata.len() == 0 { Err(Error::store(&path, UNREADABLE)("the file is empty")) } else { Ok(()) }
     })
+}
+
+/// Whether a store has all its tables, and each begins and ends as a Parquet file does.
+pub(super) fn is_whole(dir: &Path) -> bool {
+    check(dir).is_ok() && TABLES.iter().all(|table| is_framed(&file(dir, table.name)).unwrap_or(false))
+}
+
+/// Whether the first and the last bytes of a file are those of a Parquet file.
+fn is_framed(path: &Path) -> io::Result<bool> {
+    let mut input = File::open(path)?;
+    let (mut first, mut last) = ([0; MAGIC.len()], [0; MAGIC.len()]);
+    input.read_exact(&mut first)?;
+    input.seek(SeekFrom::End(-i64::try_from(MAGIC.len()).unwrap_or_default()))?;
+    input.read_exact(&mut last)?;
+    Ok(first == MAGIC && last == MAGIC)
 }
 
 #[cfg(test)]

@@ -96,6 +96,47 @@ fn a_full_or_read_only_disk_leaves_the_old_result() {
     }
 }
 
+/// As [`SMALL_DISK`]: the snapshot alone fills its disk, as after a dump; then nothing else has a place either.
+const FILLED_DISK: &str = r#"
+    npusnap=$1 snapshot=$2 out=$3
+    disk=$out/disk
+    mkdir "$disk"
+    mount -t tmpfs tmpfs "$disk" || exit 77
+    cp "$snapshot" "$disk/a.pickle" || exit 78
+    mount -o "remount,size=$(($(du -sk "$disk" | cut -f1) + 4))k" "$disk" || exit 77
+    for cache in "$out/cache" "$disk/none"; do
+        XDG_CACHE_HOME=$cache "$npusnap" sql --format csv "$disk/a.pickle" "SELECT count(*) AS events FROM traces"
+        ls -A "$disk"
+    done >"$out/stdout" 2>"$out/stderr"
+    TMPDIR=$disk XDG_CACHE_HOME=$disk/none "$npusnap" sql "$disk/a.pickle" "SELECT 1" 2>"$out/nowhere"
+    echo $? >"$out/code"
+"#;
+
+#[test]
+fn a_full_disk_is_no_obstacle_while_another_has_room() {
+    let dir = tempdir().unwrap();
+    let source = dir.path().join("a.pickle");
+    fs::write(&source, snapshot(2000)).unwrap();
+    let run = Command::new("unshare")
+        .args(["-rm", "sh", "-c", FILLED_DISK, "sh", env!("CARGO_BIN_EXE_npusnap")])
+        .args([&source, dir.path()])
+        .output();
+    if !run.as_ref().is_ok_and(|output| output.status.success()) {
+        eprintln!("SKIPPED: no disk to fill: {run:?}");
+        return;
+    }
+    let read = |name: &str| fs::read_to_string(dir.path().join(name)).unwrap();
+    let counted = "events\n2000\na.pickle\n";
+    assert_eq!(read("stdout"), format!("{counted}{counted}none\n"), "{}", read("stderr"));
+    assert_eq!(names(&dir.path().join("cache/npusnap")).len(), 1);
+    assert_eq!(read("code"), "2\n");
+    assert!(
+        read("nowhere").contains("No space left") && read("nowhere").contains("`TMPDIR`"),
+        "{}",
+        read("nowhere")
+    );
+}
+
 /// A folder with a result that was made of another state of its snapshot.
 struct Outdated {
     dir: TempDir,

@@ -61,3 +61,15 @@ fn a_folder_without_a_snapshot_and_a_store_are_refused() {
     let many = [dir.path().to_owned(), dir.path().to_owned()];
     fails(&ingest(&[&many[0], &many[1]]), "would replace the result");
 }
+
+#[test]
+fn an_empty_dump_in_a_folder_is_not_passed_over() {
+    let dir = tempdir().unwrap();
+    fs::write(dir.path().join("a.pickle"), snapshot(1)).unwrap();
+    fs::write(dir.path().join("b.pickle"), b"").unwrap();
+    fs::write(dir.path().join("b.log"), b"").unwrap();
+    let output = ingest(&[dir.path()]);
+    fails(&output, "1 of 2 snapshots could not be ingested");
+    fails(&output, "b.pickle");
+    assert!(dir.path().join("a.npusnap").exists());
+}

@@ -5,7 +5,9 @@ mod folder;
 mod handmade;
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -349,4 +351,42 @@ fn what_stands_beside_a_snapshot_is_not_replaced_by_a_cache() {
     fs::write(&nowhere, "a file").unwrap();
     assert_eq!(count(&other, &nowhere), "events\n20\n");
     assert_eq!(names(dir.path()), ["a.npusnap", "a.pickle", "a.pkl", "nowhere"]);
+}
+
+#[test]
+fn a_kept_store_that_is_damaged_is_made_again() {
+    let (dir, source) = folder(10);
+    assert_eq!(count(&source, dir.path()), "events\n10\n");
+    let traces = dir.path().join("a.npusnap/traces.parquet");
+    let whole = fs::read(&traces).unwrap();
+    for damaged in [&b"junk"[..], b"PAR1 and then something else", &whole[..whole.len() / 2]] {
+        fs::write(&traces, damaged).unwrap();
+        assert_eq!(count(&source, dir.path()), "events\n10\n");
+        assert_eq!(fs::read(&traces).unwrap(), whole);
+    }
+}
+
+/// Queries cannot name files behind such paths, so what is kept is kept elsewhere.
+#[test]
+fn names_that_are_no_text_are_no_obstacle() {
+    let dir = tempdir().unwrap();
+    let cache = tempdir().unwrap();
+    let odd = dir.path().join(OsStr::from_bytes(b"run\xff"));
+    fs::create_dir(&odd).unwrap();
+    let sources = [
+        dir.path().join(OsStr::from_bytes(b"a\xfe.pickle")),
+        dir.path().join("a\tb\n.pickle"),
+        odd.join("a"),
+    ];
+    for (at, source) in sources.iter().enumerate() {
+        fs::write(source, snapshot(10)).unwrap();
+        for _ in 0..2 {
+            assert_eq!(count(source, cache.path()), "events\n10\n");
+        }
+        assert_eq!(names(&cache.path().join("npusnap")).len(), at + 1);
+    }
+    let store = odd.join("a.npusnap");
+    succeeds(&ingest(&[&sources[2]]));
+    let error = Store::open(&store).unwrap_err();
+    assert!(error.to_string().contains("give it another name"), "{error}");
 }
