@@ -8,6 +8,7 @@
 -- @column slice_index  BIGINT   Slice of events it lies in: see _scale.
 -- @column action       VARCHAR  segment_alloc, segment_map, segment_free or segment_unmap.
 -- @column is_growth    BIGINT   1 where memory was added, 0 where it was given back.
+-- @column is_late      BIGINT   1 in the second half of the device's history, else 0.
 -- @column addr         BIGINT   Start address.
 -- @column size         BIGINT   Bytes.
 -- @column stream       BIGINT   Stream.
@@ -19,6 +20,7 @@ SELECT
   t.trace_index / NULLIF(k.slice_width, 0) AS slice_index,
   t.action AS action,
   CASE WHEN t.action IN ('segment_alloc', 'segment_map') THEN 1 ELSE 0 END AS is_growth,
+  CASE WHEN t.trace_index * 2 > k.first_index + k.last_index THEN 1 ELSE 0 END AS is_late,
   t.addr AS addr,
   t.size AS size,
   t.stream AS stream,

@@ -17,14 +17,12 @@
 -- @column is_monotone       BIGINT  1 where bytes came and none went, else 0.
 WITH changes AS (
   SELECT
-    k.device_id AS device_id,
-    k.first_index + k.last_index AS twice_middle,
-    e.trace_index AS trace_index,
-    CASE e.is_growth WHEN 1 THEN e.size ELSE -e.size END AS change
-  FROM _event_scale AS k
-  JOIN _segment_events AS e
-    ON e.device_id = k.device_id
-  WHERE e.size > 0
+    device_id,
+    trace_index,
+    is_late,
+    CASE is_growth WHEN 1 THEN size ELSE -size END AS change
+  FROM _segment_events
+  WHERE size > 0
 ),
 sums AS (
   SELECT
@@ -33,8 +31,7 @@ sums AS (
     SUM(CASE WHEN change < 0 THEN 1 ELSE 0 END) AS shrink_count,
     SUM(CASE WHEN change > 0 THEN change ELSE 0 END) AS grown_size,
     SUM(CASE WHEN change < 0 THEN -change ELSE 0 END) AS shrunk_size,
-    SUM(CASE WHEN change > 0 AND trace_index * 2 > twice_middle THEN change ELSE 0 END)
-      AS late_grown_size,
+    SUM(CASE WHEN change > 0 AND is_late = 1 THEN change ELSE 0 END) AS late_grown_size,
     MIN(CASE WHEN change > 0 THEN trace_index END) AS first_grow_index,
     MAX(CASE WHEN change > 0 THEN trace_index END) AS last_grow_index
   FROM changes

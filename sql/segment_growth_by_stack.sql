@@ -13,14 +13,11 @@
 -- @column late_grown_size  BIGINT   Of them, in the second half of the history.
 WITH growth AS (
   SELECT
-    k.device_id AS device_id,
-    k.first_index + k.last_index AS twice_middle,
-    e.trace_index AS trace_index,
+    e.device_id AS device_id,
+    e.is_late AS is_late,
     t.stack_id AS stack_id,
     e.size AS size
-  FROM _event_scale AS k
-  JOIN _segment_events AS e
-    ON e.device_id = k.device_id
+  FROM _segment_events AS e
   JOIN traces AS t
     ON t.device_id = e.device_id
     AND t.trace_index = e.trace_index
@@ -34,7 +31,7 @@ sums AS (
     stack_id,
     COUNT(*) AS grow_count,
     SUM(size) AS grown_size,
-    SUM(CASE WHEN trace_index * 2 > twice_middle THEN size ELSE 0 END) AS late_grown_size
+    SUM(CASE WHEN is_late = 1 THEN size ELSE 0 END) AS late_grown_size
   FROM growth
   GROUP BY device_id, stack_id
 )

@@ -47,21 +47,19 @@ ranked AS (
 placed AS (
   SELECT
     r.segment_id AS segment_id,
-    b.id AS block_id,
+    b.block_id AS block_id,
     b.size AS size,
-    CASE WHEN h.block_id IS NULL THEN b.state ELSE 'active_pending_free' END AS state,
+    b.state AS state,
     b.stack_id AS stack_id,
     r.total_size AS total_size,
     SUM(b.size) OVER (
       PARTITION BY b.segment_id
-      ORDER BY b.id
+      ORDER BY b.block_id
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) - b.size AS block_offset
   FROM ranked AS r
-  JOIN blocks AS b
+  JOIN _actual_blocks AS b
     ON b.segment_id = r.segment_id
-  LEFT JOIN _hidden_pending AS h
-    ON h.block_id = b.id
   WHERE ($limit IS NULL OR r.segment_rank <= $limit)
 ),
 -- A large block is a group of its own, by its id; small ones share the group of their

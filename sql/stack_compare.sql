@@ -81,8 +81,8 @@ paired AS (
     SUM(CASE WHEN is_own = 0 THEN live_bytes ELSE 0 END) AS base_bytes,
     SUM(CASE WHEN is_own = 1 THEN live_count ELSE 0 END) AS live_count,
     SUM(CASE WHEN is_own = 0 THEN live_count ELSE 0 END) AS base_count,
-    SUM(CASE WHEN is_own = 1 THEN COALESCE(peak_bytes, 0) ELSE 0 END) AS peak_bytes,
-    SUM(CASE WHEN is_own = 0 THEN COALESCE(peak_bytes, 0) ELSE 0 END) AS base_peak
+    SUM(CASE WHEN is_own = 1 THEN peak_bytes ELSE 0 END) AS peak_bytes,
+    SUM(CASE WHEN is_own = 0 THEN peak_bytes ELSE 0 END) AS base_peak
   FROM keyed
   GROUP BY device_index, stack_key
 ),

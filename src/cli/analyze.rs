@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 
+use super::mode::{self, Mode};
 use super::query::param;
 use super::report;
-use crate::analysis::{self, ANALYSES, All, Analysis, Lang, Scope, Severity, Thresholds};
-use crate::analysis::{Finding, ImportNote, SnapshotFacts};
+use crate::analysis::{ANALYSES, Finding, ImportNote, Lang, Scope, Severity, SnapshotFacts, Thresholds};
 use crate::cli::Outcome;
 use crate::engine::{self, BASE, Engine, Value};
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ pub(super) struct Args {
     #[arg(hide = true)]
     others: Vec<PathBuf>,
     /// What to look at.
-    #[arg(long, default_value = "overview", value_parser = modes())]
+    #[arg(long, default_value = "overview", value_parser = mode::modes())]
     mode: String,
     /// The snapshot to compare with, for the modes compare and all.
     #[arg(long = "ref", value_name = "SOURCE")]
@@ -119,68 +119,6 @@ impl From<Language> for Lang {
 enum FailOn {
     Warning,
     Critical,
-}
-
-/// List the numbers that turn measures into judgements.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    npusnap thresholds\n  \
-    npusnap analyze snapshot.pickle --threshold fragment.warning=0.1 --fail-on critical")]
-pub(super) struct ThresholdsArgs {}
-
-fn modes() -> PossibleValuesParser {
-    let names = ANALYSES.iter().map(|analysis| analysis.name());
-    names.chain([All::NAME]).collect::<Vec<_>>().into()
-}
-
-/// What `--mode` asks for.
-#[derive(Clone, Copy)]
-pub(super) enum Mode {
-    One(&'static dyn Analysis),
-    All,
-}
-
-impl Mode {
-    fn of_name(name: &str) -> Result<Self> {
-        if name == All::NAME {
-            return Ok(Self::All);
-        }
-        let found = ANALYSES.iter().copied().find(|analysis| analysis.name() == name);
-        found.map(Self::One).ok_or_else(|| Error::Unknown {
-            kind: "mode",
-            name: name.to_owned(),
-            nearest: None,
-        })
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::One(analysis) => analysis.name(),
-            Self::All => All::NAME,
-        }
-    }
-
-    /// The relations that are read; those of another snapshot only where there is one.
-    fn relations(self, has_base: bool) -> Vec<&'static str> {
-        let chosen = ANALYSES.iter().copied().filter(|analysis| match self {
-            Self::One(one) => one.name() == analysis.name(),
-            Self::All => has_base || !analysis.needs_base(),
-        });
-        chosen.flat_map(Analysis::relations).copied().collect()
-    }
-
-    fn run(
-        self,
-        engine: &Engine,
-        thresholds: &Thresholds,
-        scope: Scope<'_>,
-        has_base: bool,
-    ) -> Result<Box<dyn analysis::Outcome>> {
-        match self {
-            Self::One(analysis) => analysis.run(engine, thresholds, scope),
-            Self::All => All::run(engine, thresholds, scope, has_base),
-        }
-    }
 }
 
 impl Args {
@@ -356,19 +294,4 @@ fn write_rows(format: Format, rows: &engine::Rows, sink: &mut Sink) -> std::io::
         writer.write(batch)?;
     }
     writer.finish().map(drop)
-}
-
-/// What is no threshold though it is a number.
-const METHOD: &str = "How steps are told from the rhythm of memory is a method, not a judgement: its numbers are described\n\
-     by `npusnap macros step_boundaries`, those of the moments compared by `npusnap macros stack_growth`.";
-
-/// Runs `npusnap thresholds`.
-pub(super) fn thresholds(_args: &ThresholdsArgs) -> Result<Outcome> {
-    let mut sink = Sink::open(None, &[])?;
-    for (name, value, _, doc) in Thresholds::default().list() {
-        writeln!(sink, "{name:20} {value:<6}  {doc}").map_err(|source| sink.error(source))?;
-    }
-    writeln!(sink, "\n{METHOD}").map_err(|source| sink.error(source))?;
-    sink.finish()?;
-    Ok(Outcome::Done)
 }

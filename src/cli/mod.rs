@@ -6,6 +6,7 @@ mod export;
 mod info;
 mod ingest;
 mod interrupt;
+mod mode;
 mod progress;
 mod prompt;
 mod query;
@@ -14,6 +15,7 @@ mod shell;
 mod skill;
 mod source;
 mod synth;
+mod thresholds;
 
 use std::ffi::OsString;
 
@@ -86,7 +88,7 @@ enum Command {
     Export(export::Args),
     Macros(catalog::MacrosArgs),
     Schema(catalog::SchemaArgs),
-    Thresholds(analyze::ThresholdsArgs),
+    Thresholds(thresholds::Args),
     Synth(synth::Args),
     Skill(skill::Args),
     Completions(shell::CompletionsArgs),
@@ -107,7 +109,7 @@ pub fn run(cli: Cli) -> Result<Outcome> {
         Command::Export(args) => export::run(&args, cli.quiet),
         Command::Macros(args) => catalog::macros(&args),
         Command::Schema(args) => catalog::schema(&args),
-        Command::Thresholds(args) => analyze::thresholds(&args),
+        Command::Thresholds(args) => thresholds::run(&args),
         Command::Synth(args) => synth::run(&args, cli.quiet),
         Command::Skill(args) => skill::run(&args),
         Command::Completions(args) => shell::completions(&args),

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::Path;
 
-use super::analyze::{Args, Mode};
+use super::analyze::Args;
+use super::mode::Mode;
 use crate::analysis::{
     ANALYSES, Analysis, Cell, DeviceOverview, Figure, Finding, ImportNote, Info, Lang, Scope, SnapshotFacts,
     Target, Thresholds, chart,

@@ -14,6 +14,7 @@ mod machine;
 mod memo;
 mod number;
 mod opcode;
+mod pairs;
 mod rare;
 mod reader;
 mod state;

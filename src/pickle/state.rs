@@ -1,19 +1,15 @@
 //! The machine's stack, memo and strings: everything but the input.
 
-use hashbrown::HashTable;
-
 use super::Limits;
 use super::error::{PickleError, PickleErrorKind};
 use super::intern::Interner;
 use super::memo::{Entry, ID_LIMIT, Memo, Remembered};
+use super::pairs::Pairs;
 use super::text;
 use super::tree::{NodeKind, Tree};
 use super::value::{FROZEN, NOT_MEMOIZED, Slot, Value};
 
 type Checked<T> = Result<T, PickleErrorKind>;
-
-/// Pairs of integers that get a number of their own; more distinct ones become nodes.
-const PAIR_LIMIT: usize = 1 << 20;
 
 /// What the machine knows at one moment. A sink reads it to see where a container stands.
 #[derive(Debug)]
@@ -24,9 +20,7 @@ pub struct State {
     pub(super) memo: Memo,
     texts: Interner,
     escaped_texts: u64,
-    pairs: Vec<(i64, i64)>,
-    pair_numbers: HashTable<u32>,
-    last_pair: Option<((i64, i64), u32)>,
+    pairs: Pairs,
     pub(super) tree: Tree,
     pub(super) limits: Limits,
     /// Where the opcode that is carried out begins.
@@ -45,11 +39,6 @@ fn position(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-fn hash_pair(pair: (i64, i64)) -> u64 {
-    let mixed = pair.0.cast_unsigned().rotate_left(32) ^ pair.1.cast_unsigned();
-    mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
-}
-
 impl State {
     pub(super) fn new(limits: Limits) -> Self {
         Self {
@@ -58,9 +47,7 @@ impl State {
             memo: Memo::default(),
             texts: Interner::default(),
             escaped_texts: 0,
-            pairs: Vec::new(),
-            pair_numbers: HashTable::new(),
-            last_pair: None,
+            pairs: Pairs::default(),
             tree: Tree::new(limits.depth, limits.tree_values),
             limits,
             offset: 0,
@@ -199,40 +186,13 @@ impl State {
     #[inline]
     #[must_use]
     pub fn pair(&self, id: u32) -> Option<(i64, i64)> {
-        usize::try_from(id).ok().and_then(|id| self.pairs.get(id)).copied()
+        self.pairs.get(id)
     }
 
     /// The number of a pair of integers; `None` when there are too many distinct ones.
     #[inline]
     pub fn pair_number(&mut self, pair: (i64, i64)) -> Option<u32> {
-        // Most pairs are the default pool's.
-        match self.last_pair {
-            Some((last, id)) if last == pair => Some(id),
-            _ => {
-                let id = self.find_pair_number(pair)?;
-                self.last_pair = Some((pair, id));
-                Some(id)
-            }
-        }
-    }
-
-    fn find_pair_number(&mut self, pair: (i64, i64)) -> Option<u32> {
-        let hash = hash_pair(pair);
-        let pairs = &self.pairs;
-        let known = |id: u32| usize::try_from(id).ok().and_then(|id| pairs.get(id)).copied();
-        if let Some(id) = self.pair_numbers.find(hash, |id| known(*id) == Some(pair)) {
-            return Some(*id);
-        }
-        if self.pairs.len() >= PAIR_LIMIT {
-            return None;
-        }
-        let id = u32::try_from(self.pairs.len()).ok()?;
-        self.pairs.push(pair);
-        let pairs = &self.pairs;
-        let rehash =
-            |id: &u32| usize::try_from(*id).ok().and_then(|id| pairs.get(id)).copied().map_or(0, hash_pair);
-        self.pair_numbers.insert_unique(hash, id, rehash);
-        Some(id)
+        self.pairs.number(pair)
     }
 
     #[inline]

@@ -4,11 +4,13 @@
 
 mod charts;
 mod doubt;
+mod json;
+mod tables;
 mod words;
 
 use std::collections::BTreeSet;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 pub use charts::StepRow;
 
@@ -16,7 +18,6 @@ use super::chart::{ChartFigure, Level};
 use super::devices::Device;
 use super::downsample::extremes;
 use super::facts::ImportNote;
-use super::frames::frames;
 use super::language::{Lang, Text};
 use super::outcome::{Figure, Finding, Outcome};
 use super::thresholds::Thresholds;
@@ -208,7 +209,7 @@ impl Outcome for PeakOutcome {
     }
 
     fn figures(&self) -> Vec<Figure> {
-        words::figures(&self.devices, &self.host)
+        tables::figures(&self.devices, &self.host)
     }
 
     fn charts(&self, engine: &Engine, wanted: &dyn Fn(i64) -> bool) -> Result<Vec<ChartFigure>> {
@@ -254,50 +255,6 @@ impl DevicePeak {
         self.points = chosen.into_iter().filter_map(|place| points.get(place).cloned()).collect();
         self
     }
-
-    fn json(&self) -> Value {
-        let base: Map<String, Value> = COUNTERS
-            .iter()
-            .map(|counter| ((*counter).to_owned(), json!(self.peak(counter).and_then(|peak| peak.base))))
-            .collect();
-        let peaks: Map<String, Value> =
-            COUNTERS.iter().map(|counter| ((*counter).to_owned(), Peak::json(self.peak(counter)))).collect();
-        json!({
-            "device_index": self.device_index,
-            "base": base,
-            "peaks": peaks,
-            "contributors": self.contributors.iter().map(Contributor::json).collect::<Vec<_>>(),
-            "timeline": self.points.iter().map(Point::json).collect::<Vec<_>>(),
-            "marks": self.marks.iter().filter(|mark| mark.is_peak == 0).map(Mark::json).collect::<Vec<_>>(),
-        })
-    }
-}
-
-impl Peak {
-    fn json(peak: Option<&Self>) -> Value {
-        json!({
-            "bytes": peak.and_then(|peak| peak.peak),
-            "trace_index": peak.and_then(|peak| peak.trace_index),
-            "time_us": peak.and_then(|peak| peak.time_us),
-            "final": peak.and_then(|peak| peak.at_end),
-            // Of a peak that is not known there is nothing to be exact.
-            "exact": peak.filter(|peak| peak.peak.is_some()).map(|peak| peak.exact == 1),
-        })
-    }
-}
-
-impl Contributor {
-    fn json(&self) -> Value {
-        json!({
-            "stack_id": self.stack_id,
-            "part": self.part,
-            "bytes": self.allocated_size,
-            "requested": self.requested_size,
-            "count": self.block_count,
-            "pending_bytes": self.pending_size,
-            "frames": frames(self.frames_json.as_deref()),
-        })
-    }
 }
 
 impl Point {
@@ -308,18 +265,6 @@ impl Point {
             time_us: self.time_us,
             bytes: [self.reserved, self.active, self.allocated],
         }
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "trace_index": self.trace_index,
-            "time_us": self.time_us,
-            "reserved": self.reserved,
-            "allocated": self.allocated,
-            "active": self.active,
-            "allocated_requested": self.allocated_requested,
-            "active_requested": self.active_requested,
-        })
     }
 }
 
@@ -335,19 +280,5 @@ impl Mark {
             allocated_requested: self.allocated_requested,
             active_requested: self.active_requested,
         }
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "trace_index": self.trace_index,
-            "time_us": self.time_us,
-            "action": self.action,
-            "size": self.size,
-            "reserved": self.reserved,
-            "allocated": self.allocated,
-            "active": self.active,
-            "allocated_requested": self.allocated_requested,
-            "active_requested": self.active_requested,
-        })
     }
 }

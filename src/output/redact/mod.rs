@@ -5,6 +5,7 @@
 
 mod columns;
 mod names;
+mod ordinary;
 mod paths;
 
 use std::borrow::Cow;

@@ -5,21 +5,19 @@
 //! (CPython writes one item without a mark, and a thousand per batch), and the caller says which objects are one and
 //! the same: [`Writer::reference`] points at an object that was written before, everything else is a new one.
 
+mod container;
 mod encode;
+mod frame;
 #[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
+use container::{Kind, Open};
+
 /// Bytes after which CPython closes a frame; also the size of our buffer.
 const FRAME_TARGET: usize = 64 * 1024;
-/// Frames smaller than this are written without a header.
-const FRAME_MINIMUM: usize = 4;
-/// Items per MARK … APPENDS group in CPython's pickler.
-const BATCH: u32 = 1000;
-
-const MARK: u8 = b'(';
 const STOP: u8 = b'.';
 
 /// Which pickler's opcodes are written.
@@ -39,27 +37,6 @@ pub struct Ref(u32);
 /// A text that is one object wherever it stands, such as a dict key in a program's source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Symbol(usize);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    List,
-    Dict,
-}
-
-#[derive(Debug)]
-struct Open {
-    kind: Kind,
-    /// Items (pairs of a dict) still to come.
-    left: u64,
-    /// Items written since the last MARK.
-    batched: u32,
-    /// The only item of a CPython container goes without a MARK.
-    single: bool,
-    /// A dict's key is written, its value is not.
-    key_done: bool,
-    /// Where CPython memoised it.
-    memo: Option<Ref>,
-}
 
 /// Writes one pickle.
 #[derive(Debug)]
@@ -289,92 +266,6 @@ impl<W: Write> Writer<W> {
         Ok(memo)
     }
 
-    fn open_container(&mut self, kind: Kind, opcode: u8, length: u64) -> io::Result<()> {
-        self.begin_value()?;
-        self.buffer.push(opcode);
-        let memo = match self.layout {
-            Layout::CPython(_) => Some(self.memoise()?),
-            Layout::Jit => {
-                self.buffer.push(MARK);
-                None
-            }
-        };
-        let single = memo.is_some() && length == 1;
-        self.open.push(Open { kind, left: length, batched: 0, single, key_done: false, memo });
-        Ok(())
-    }
-
-    fn close_container(&mut self) -> io::Result<Option<Ref>> {
-        let open = self.open.pop().ok_or_else(|| misuse("no container to close"))?;
-        if open.left > 0 || open.key_done {
-            return Err(misuse("a container is closed before the last of its items"));
-        }
-        if self.layout == Layout::Jit {
-            self.buffer.push(plural(open.kind));
-        }
-        Ok(open.memo)
-    }
-
-    /// What stands before a value: the MARK of its batch, and perhaps the end of a frame.
-    fn begin_value(&mut self) -> io::Result<()> {
-        if let Some(open) = self.open.last_mut() {
-            if open.left == 0 {
-                return Err(misuse("a container gets more items than announced"));
-            }
-            if open.batched == 0 && !open.single && !open.key_done && open.memo.is_some() {
-                self.buffer.push(MARK);
-            }
-        }
-        self.boundary()
-    }
-
-    /// What stands behind a value: the opcode that puts it, or its batch, into the container.
-    fn end_value(&mut self) {
-        let Some(open) = self.open.last_mut() else { return };
-        if open.kind == Kind::Dict {
-            open.key_done = !open.key_done;
-            if open.key_done {
-                return;
-            }
-        }
-        open.left = open.left.saturating_sub(1);
-        if open.memo.is_none() {
-            return;
-        }
-        open.batched = open.batched.saturating_add(1);
-        if open.single {
-            self.buffer.push(if open.kind == Kind::List { b'a' } else { b's' });
-        } else if open.left == 0 || open.batched == BATCH {
-            self.buffer.push(plural(open.kind));
-            // A dict that ends with a full batch gets an empty one behind it: CPython asks for more until a batch is
-            // not full.
-            if open.kind == Kind::Dict && open.left == 0 && open.batched == BATCH {
-                self.buffer.extend_from_slice(&[MARK, plural(Kind::Dict)]);
-            }
-            open.batched = 0;
-        }
-    }
-
-    /// Between two opcodes: a full frame ends here.
-    fn boundary(&mut self) -> io::Result<()> {
-        if self.buffer.len() >= FRAME_TARGET { self.end_frame() } else { Ok(()) }
-    }
-
-    fn end_frame(&mut self) -> io::Result<()> {
-        let framed = matches!(self.layout, Layout::CPython(4..));
-        let length = self.buffer.len();
-        if framed && length >= FRAME_MINIMUM {
-            let length = u64::try_from(length).map_err(io::Error::other)?;
-            self.out.write_all(&[0x95])?;
-            self.out.write_all(&length.to_le_bytes())?;
-            self.written = self.written.saturating_add(9);
-        }
-        self.out.write_all(&self.buffer)?;
-        self.written = self.written.saturating_add(u64::try_from(length).map_err(io::Error::other)?);
-        self.buffer.clear();
-        Ok(())
-    }
-
     /// Gives the object on top of the reader's stack the next memo index.
     fn memoise(&mut self) -> io::Result<Ref> {
         let index = self.memo;
@@ -384,39 +275,6 @@ impl<W: Write> Writer<W> {
             _ => encode::index(&mut self.buffer, index, b'q', b'r'),
         }
         Ok(Ref(index))
-    }
-
-    fn put_text(&mut self, value: &str) -> io::Result<()> {
-        let bytes = value.as_bytes();
-        let modern = matches!(self.layout, Layout::CPython(4..));
-        // A text of a frame's size goes outside of frames, header and all.
-        let bypass = modern && bytes.len() >= FRAME_TARGET;
-        if bypass {
-            self.end_frame()?;
-        }
-        match (u8::try_from(bytes.len()), u32::try_from(bytes.len())) {
-            (Ok(length), _) if modern => self.buffer.extend_from_slice(&[0x8c, length]),
-            (_, Ok(length)) => {
-                self.buffer.push(b'X');
-                self.buffer.extend_from_slice(&length.to_le_bytes());
-            }
-            _ => return Err(misuse("a text of 4 GiB")),
-        }
-        self.buffer.extend_from_slice(bytes);
-        if bypass {
-            self.out.write_all(&self.buffer)?;
-            self.written =
-                self.written.saturating_add(u64::try_from(self.buffer.len()).map_err(io::Error::other)?);
-            self.buffer.clear();
-        }
-        Ok(())
-    }
-}
-
-fn plural(kind: Kind) -> u8 {
-    match kind {
-        Kind::List => b'e',
-        Kind::Dict => b'u',
     }
 }
 
