@@ -1,5 +1,7 @@
 -- Out-of-memory events, numbered from the newest of a device.
 --
+-- Nobody asks the allocator for 0 bytes, and no device has 2^48 bytes left: such numbers are damage and say nothing.
+--
 -- @kept
 -- @column device_id    BIGINT  devices.id.
 -- @column trace_index  BIGINT  Position of the event in the device's history.
@@ -8,7 +10,8 @@
 -- @column size         BIGINT  Bytes that were asked for, rounded; NULL where the event does not say.
 -- @column device_free  BIGINT  Bytes that the driver reported as free; NULL where the event does not say.
 -- @column stream       BIGINT  Stream of the request; NULL where the event does not say.
--- @column is_private   BIGINT  1 where the request was of a memory pool other than (0, 0); 0 also where the event does not say.
+-- @column pool_id_0    BIGINT  First word of the memory pool's id; NULL where the event does not say.
+-- @column pool_id_1    BIGINT  Second word; NULL likewise.
 -- @column stack_id     BIGINT  Call stack of the request: call_stacks.id; NULL where none was recorded.
 SELECT
   device_id,
@@ -19,10 +22,11 @@ SELECT
     ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
   ) AS BIGINT) AS newest,
   time_us,
-  size,
-  device_free,
+  CASE WHEN size > 0 THEN size END AS size,
+  CASE WHEN device_free BETWEEN 0 AND 281474976710655 THEN device_free END AS device_free,
   stream,
-  CASE WHEN pool_id_0 <> 0 OR pool_id_1 <> 0 THEN 1 ELSE 0 END AS is_private,
+  pool_id_0,
+  pool_id_1,
   stack_id
 FROM traces
 WHERE is_workspace = 0

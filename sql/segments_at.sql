@@ -4,6 +4,12 @@
 -- expandable segments a range is a segment; of an expandable one it is a part that is mapped without a gap. Blocks are
 -- those of table allocations; where a block's size is not proven, the gap behind it can be up to 1 MiB smaller.
 -- Workspaces are left out, and so are devices whose events do not lead up to the final state (no replay_checks.base).
+-- Where the events of a device do not say their memory pool, as before PyTorch 2.12, that of a range is known only as far
+-- as it is still mapped at the end.
+--
+-- With the setting max_split_size a block of that size and more serves no smaller request, and a request of that size and
+-- more takes no block that is larger by 20 MiB or more. The oversize_ columns count, at an out-of-memory event that says
+-- what was asked for, the gaps that are kept from its request so; at any other moment none.
 --
 -- @param event    BIGINT = NULL  Look at the devices as they were after the event with this trace_index. NULL: after
 --   each out-of-memory event.
@@ -23,10 +29,16 @@
 -- @column block_count         BIGINT  Blocks.
 -- @column largest_block       BIGINT  Bytes of the largest block; 0 without one.
 -- @column stream              BIGINT  Stream; NULL where none is known.
--- @column is_private          BIGINT  1 in a pool other than (0, 0).
+-- @column is_private          BIGINT  1 in a pool other than (0, 0); 0 also where the pool is not known.
 -- @column is_small            BIGINT  1 where it serves requests of up to 1 MiB, 0 where it serves larger ones: told
 --   by its blocks; without any by its size, since segments for large requests have 10 MiB or more.
 -- @column is_expandable       BIGINT  1 where it was mapped page by page, 0 where it is a segment.
+-- @column pool_id_0           BIGINT  First word of the memory pool's id; NULL where it is not known.
+-- @column pool_id_1           BIGINT  Second word; NULL likewise.
+-- @column last_alloc_index    BIGINT  The newest event that allocated one of its blocks; NULL where none was recorded.
+-- @column oversize_bytes      BIGINT  Of free_bytes, what max_split_size keeps from the request.
+-- @column oversize_count      BIGINT  Of hole_count, those gaps.
+-- @column largest_open_block  BIGINT  Bytes of the largest of the other gaps; 0 without one.
 WITH anchored AS (
   SELECT d.id AS device_id
   FROM devices AS d
@@ -36,25 +48,44 @@ WITH anchored AS (
     AND b.active IS NOT NULL
     AND ($device IS NULL OR d.device_index = $device)
 ),
+split_limit AS (
+  SELECT MAX(max_split_size) AS max_split_size
+  FROM _split_limit
+),
+-- oversize: bytes from which on a gap is kept from the request; NULL where none is.
 moments AS (
   SELECT
     device_id,
-    CAST($event AS BIGINT) AS trace_index
+    CAST($event AS BIGINT) AS trace_index,
+    CAST(NULL AS BIGINT) AS oversize
   FROM anchored
   WHERE $event IS NOT NULL
   UNION ALL
   SELECT
     e.device_id AS device_id,
-    e.trace_index AS trace_index
+    e.trace_index AS trace_index,
+    CASE
+      WHEN e.size < l.max_split_size THEN l.max_split_size
+      -- No gap is as large as a request beyond that, and the sum has to fit.
+      WHEN e.size >= l.max_split_size AND e.size < 281474976710656 THEN e.size + 20971520
+    END AS oversize
   FROM anchored AS a
   JOIN _oom_events AS e
     ON e.device_id = a.device_id
+  CROSS JOIN split_limit AS l
   WHERE $event IS NULL
     AND ($newest IS NULL OR e.newest <= $newest)
 ),
+-- Devices whose events say their memory pool.
+telling AS (
+  SELECT DISTINCT device_id
+  FROM _segment_events
+  WHERE pool_id_0 IS NOT NULL
+    AND pool_id_1 IS NOT NULL
+),
 -- What is mapped at the end, and every event that changed it, which is undone where it lies behind
 -- the moment.
-pieces AS (
+all_pieces AS (
   SELECT
     device_id,
     CAST(NULL AS BIGINT) AS event_index,
@@ -63,9 +94,11 @@ pieces AS (
     1 AS depth_change,
     CASE WHEN COALESCE(is_expandable, 0) = 0 THEN 1 ELSE 0 END AS start_count,
     stream,
-    CASE WHEN pool_id_0 <> 0 OR pool_id_1 <> 0 THEN 1 ELSE 0 END AS is_private
+    pool_id_0,
+    pool_id_1
   FROM _pool_segments
-  WHERE address IS NOT NULL
+  -- The end has to fit in 64 bits. Nothing real lies in the last 2^49 bytes before 2^63.
+  WHERE address <= 9222809086901354495
   UNION ALL
   SELECT
     device_id,
@@ -75,10 +108,30 @@ pieces AS (
     1 - 2 * is_growth AS depth_change,
     CASE action WHEN 'segment_alloc' THEN -1 WHEN 'segment_free' THEN 1 ELSE 0 END AS start_count,
     stream,
-    CASE WHEN pool_id_0 <> 0 OR pool_id_1 <> 0 THEN 1 ELSE 0 END AS is_private
+    pool_id_0,
+    pool_id_1
   FROM _segment_events
-  WHERE addr IS NOT NULL
+  WHERE addr <= 9222809086901354495
     AND size IS NOT NULL
+),
+-- Pieces of one owner cancel each other out. Where the events do not say their pool, the stream
+-- alone owns them.
+pieces AS (
+  SELECT
+    p.device_id AS device_id,
+    p.event_index AS event_index,
+    p.address AS address,
+    p.size AS size,
+    p.depth_change AS depth_change,
+    p.start_count AS start_count,
+    p.stream AS stream,
+    p.pool_id_0 AS pool_id_0,
+    p.pool_id_1 AS pool_id_1,
+    CASE WHEN t.device_id IS NULL THEN 0 ELSE COALESCE(p.pool_id_0, 0) END AS owner_0,
+    CASE WHEN t.device_id IS NULL THEN 0 ELSE COALESCE(p.pool_id_1, 0) END AS owner_1
+  FROM all_pieces AS p
+  LEFT JOIN telling AS t
+    ON t.device_id = p.device_id
 ),
 sides AS (
   SELECT 1 AS side
@@ -95,7 +148,10 @@ boundaries AS (
     p.depth_change * x.side AS depth_change,
     CASE x.side WHEN 1 THEN p.start_count ELSE 0 END AS start_count,
     p.stream AS stream,
-    p.is_private AS is_private
+    p.owner_0 AS owner_0,
+    p.owner_1 AS owner_1,
+    p.pool_id_0 AS pool_id_0,
+    p.pool_id_1 AS pool_id_1
   FROM moments AS m
   JOIN pieces AS p
     ON p.device_id = m.device_id
@@ -111,11 +167,12 @@ by_owner AS (
     address,
     side,
     stream,
-    is_private,
+    MAX(pool_id_0) AS pool_id_0,
+    MAX(pool_id_1) AS pool_id_1,
     SUM(depth_change) AS depth_change,
     SUM(start_count) AS start_count
   FROM boundaries
-  GROUP BY device_id, trace_index, address, side, stream, is_private
+  GROUP BY device_id, trace_index, address, side, stream, owner_0, owner_1
 ),
 -- What begins at an address owns the range there. Where nothing does, a range begins behind the end
 -- of a piece that was mapped later, into the middle of what was one.
@@ -128,9 +185,11 @@ by_address AS (
     SUM(start_count) AS start_count,
     MAX(CASE WHEN side = 1 AND depth_change > 0 THEN 1 ELSE 0 END) AS is_start,
     MAX(CASE WHEN side = 1 AND depth_change > 0 THEN stream END) AS start_stream,
-    MAX(CASE WHEN side = 1 AND depth_change > 0 THEN is_private ELSE 0 END) AS start_is_private,
+    MAX(CASE WHEN side = 1 AND depth_change > 0 THEN pool_id_0 END) AS start_pool_0,
+    MAX(CASE WHEN side = 1 AND depth_change > 0 THEN pool_id_1 END) AS start_pool_1,
     MAX(CASE WHEN side = -1 AND depth_change > 0 THEN stream END) AS end_stream,
-    MAX(CASE WHEN side = -1 AND depth_change > 0 THEN is_private ELSE 0 END) AS end_is_private
+    MAX(CASE WHEN side = -1 AND depth_change > 0 THEN pool_id_0 END) AS end_pool_0,
+    MAX(CASE WHEN side = -1 AND depth_change > 0 THEN pool_id_1 END) AS end_pool_1
   FROM by_owner
   GROUP BY device_id, trace_index, address
 ),
@@ -147,7 +206,8 @@ depths AS (
     depth_change,
     start_count,
     CASE is_start WHEN 1 THEN start_stream ELSE end_stream END AS stream,
-    CASE is_start WHEN 1 THEN start_is_private ELSE end_is_private END AS is_private
+    CASE is_start WHEN 1 THEN start_pool_0 ELSE end_pool_0 END AS pool_id_0,
+    CASE is_start WHEN 1 THEN start_pool_1 ELSE end_pool_1 END AS pool_id_1
   FROM by_address
 ),
 -- All that lies on the axis, in its order: a range ends (rank 0), one begins (1), its blocks (2).
@@ -160,8 +220,10 @@ items AS (
     CASE x.side WHEN 1 THEN 1 ELSE 0 END AS rank,
     0 AS size,
     0 AS is_allocated,
+    CAST(NULL AS BIGINT) AS alloc_index,
     d.stream AS stream,
-    d.is_private AS is_private,
+    d.pool_id_0 AS pool_id_0,
+    d.pool_id_1 AS pool_id_1,
     CASE WHEN d.start_count > 0 THEN 0 ELSE 1 END AS is_expandable
   FROM depths AS d
   CROSS JOIN sides AS x
@@ -176,13 +238,16 @@ items AS (
     a.block_size AS size,
     CASE WHEN a.allocated_until IS NULL OR a.allocated_until > m.trace_index THEN 1 ELSE 0 END
       AS is_allocated,
+    a.alloc_index AS alloc_index,
     CAST(NULL AS BIGINT) AS stream,
-    0 AS is_private,
+    CAST(NULL AS BIGINT) AS pool_id_0,
+    CAST(NULL AS BIGINT) AS pool_id_1,
     0 AS is_expandable
   FROM moments AS m
   JOIN _sized_allocations AS a
     ON a.device_id = m.device_id
-  WHERE (a.alloc_index IS NULL OR a.alloc_index <= m.trace_index)
+  WHERE a.addr <= 9222809086901354495
+    AND (a.alloc_index IS NULL OR a.alloc_index <= m.trace_index)
     AND (a.free_completed_index IS NULL OR a.free_completed_index > m.trace_index)
 ),
 placed AS (
@@ -193,8 +258,10 @@ placed AS (
     rank,
     size,
     is_allocated,
+    alloc_index,
     stream,
-    is_private,
+    pool_id_0,
+    pool_id_1,
     is_expandable,
     SUM(CASE WHEN rank = 1 THEN 1 ELSE 0 END) OVER (
       PARTITION BY device_id, trace_index
@@ -222,14 +289,37 @@ gaps AS (
     rank,
     size,
     is_allocated,
+    alloc_index,
     stream,
-    is_private,
+    pool_id_0,
+    pool_id_1,
     is_expandable,
     CASE WHEN rank <> 1 AND address > used_until THEN address - used_until ELSE 0 END AS gap
   FROM placed
   -- A block that lies in no range is one that the final state contradicts.
   WHERE rank < 2
     OR begun > ended
+),
+judged AS (
+  SELECT
+    g.device_id AS device_id,
+    g.trace_index AS trace_index,
+    g.begun AS begun,
+    g.address AS address,
+    g.rank AS rank,
+    g.size AS size,
+    g.is_allocated AS is_allocated,
+    g.alloc_index AS alloc_index,
+    g.stream AS stream,
+    g.pool_id_0 AS pool_id_0,
+    g.pool_id_1 AS pool_id_1,
+    g.is_expandable AS is_expandable,
+    g.gap AS gap,
+    CASE WHEN g.gap >= m.oversize THEN 1 ELSE 0 END AS is_oversize
+  FROM gaps AS g
+  JOIN moments AS m
+    ON m.device_id = g.device_id
+    AND m.trace_index = g.trace_index
 ),
 ranges AS (
   SELECT
@@ -245,9 +335,14 @@ ranges AS (
     SUM(CASE WHEN rank = 2 THEN 1 ELSE 0 END) AS block_count,
     MAX(size) AS largest_block,
     MAX(CASE WHEN rank = 1 THEN stream END) AS stream,
-    MAX(CASE WHEN rank = 1 THEN is_private ELSE 0 END) AS is_private,
-    MAX(CASE WHEN rank = 1 THEN is_expandable ELSE 0 END) AS is_expandable
-  FROM gaps
+    MAX(CASE WHEN rank = 1 THEN pool_id_0 END) AS pool_id_0,
+    MAX(CASE WHEN rank = 1 THEN pool_id_1 END) AS pool_id_1,
+    MAX(CASE WHEN rank = 1 THEN is_expandable ELSE 0 END) AS is_expandable,
+    MAX(alloc_index) AS last_alloc_index,
+    SUM(gap * is_oversize) AS oversize_bytes,
+    SUM(CASE WHEN gap > 0 THEN is_oversize ELSE 0 END) AS oversize_count,
+    MAX(CASE WHEN is_oversize = 0 THEN gap ELSE 0 END) AS largest_open_block
+  FROM judged
   GROUP BY device_id, trace_index, begun
 )
 SELECT
@@ -264,13 +359,19 @@ SELECT
   r.block_count AS block_count,
   r.largest_block AS largest_block,
   r.stream AS stream,
-  r.is_private AS is_private,
+  CASE WHEN r.pool_id_0 <> 0 OR r.pool_id_1 <> 0 THEN 1 ELSE 0 END AS is_private,
   CASE
     WHEN r.block_count > 0 THEN CASE WHEN r.largest_block <= 1048576 THEN 1 ELSE 0 END
     WHEN r.end_address - r.address < 10485760 THEN 1
     ELSE 0
   END AS is_small,
-  r.is_expandable AS is_expandable
+  r.is_expandable AS is_expandable,
+  r.pool_id_0 AS pool_id_0,
+  r.pool_id_1 AS pool_id_1,
+  r.last_alloc_index AS last_alloc_index,
+  r.oversize_bytes AS oversize_bytes,
+  r.oversize_count AS oversize_count,
+  r.largest_open_block AS largest_open_block
 FROM ranges AS r
 JOIN devices AS d
   ON d.id = r.device_id

@@ -219,8 +219,24 @@ fn a_hole_in_what_an_expandable_segment_has_mapped_cannot_be_grown() {
 
 #[test]
 fn memory_that_is_free_in_private_pools_is_told_as_such() {
-    let private = nearly_free().with("segment_pool_id", tuple([int(0), int(3)]));
-    let json = of("s.pickle", &failed(vec![full(), private], vec![oom(30 * MIB, 4 * MIB)]));
+    let in_pool = |event: Py, pool: i128| event.with("pool_id", tuple([int(0), int(pool)]));
+    let private = || nearly_free().with("segment_pool_id", tuple([int(0), int(3)]));
+    let failure = |oom: Py| of("s.pickle", &failed(vec![full(), private()], vec![oom]));
+    // Before PyTorch 2.12 an event does not say its pool, and here its stream has memory in both.
+    let json = failure(oom(30 * MIB, 4 * MIB));
+    let event = &json["result"]["events"][0];
+    assert_eq!((&event["pool_id"], &event["kind_free_bytes"]), (&Value::Null, &Value::Null));
+    assert_eq!(event["cause"], "unknown");
+    assert!(advice(event).contains("memory was held for private pools too"), "{}", advice(event));
+    // What is free in one private pool serves no other.
+    let json = failure(in_pool(oom(30 * MIB, 4 * MIB), 4));
+    let event = &json["result"]["events"][0];
+    assert_eq!((&event["pool_id"], &event["kind_free_bytes"]), (&json!([0, 4]), &json!(0)));
+    assert_eq!((&event["cause"], &event["kind_private_bytes"]), (&json!("private_pools"), &json!(58 << 20)));
+    let said = json["findings"][0]["message"].as_str().unwrap();
+    assert!(said.contains("0 B was free in the request's private pool"), "{said}");
+
+    let json = failure(in_pool(oom(30 * MIB, 4 * MIB), 0));
     let event = &json["result"]["events"][0];
     assert_eq!(event["cause"], "private_pools");
     assert_eq!((&event["pool_free_bytes"], &event["kind_private_bytes"]), (&json!(0), &json!(58 << 20)));
@@ -280,6 +296,67 @@ fn holes_in_small_segments_are_no_fragmentation_of_a_large_request() {
 }
 
 #[test]
+fn the_largest_block_of_the_sentence_is_one_that_the_request_could_take() {
+    let sentence = |json: &Value| json["findings"][0]["message"].as_str().unwrap().to_owned();
+    // 58 MiB are free in one piece for stream 7, 10 for the request's own.
+    let own = segment(0, 1 << 28, "large", &[(10 * MIB, "active_allocated"), (10 * MIB, "inactive")]);
+    let other = nearly_free().with("stream", int(7));
+    let (_place, path) = written("s.pickle", &failed(vec![own, other], vec![oom(30 * MIB, 4 * MIB)]));
+    let json = json(&path, "oom", &[]);
+    let evidence = &json["findings"][0]["evidence"];
+    assert_eq!(evidence["largest_usable_block"], 10 << 20);
+    assert_eq!(evidence["largest_free_block"], 58 << 20);
+    assert_eq!(json["result"]["events"][0]["largest_usable_block"], 10 << 20);
+    let said = sentence(&json);
+    let words = "the largest block that it could take 10.00 MiB, the largest of the default pool 58.00 MiB)";
+    assert!(said.ends_with(words), "{said}");
+    let chinese = self::json(&path, "oom", &["--lang", "zh"]);
+    let said = sentence(&chinese);
+    assert!(said.contains("请求可用的最大空闲块 10.00 MiB，默认池的最大空闲块 58.00 MiB"), "{said}");
+    // Where they are one block, it is named once.
+    let json = of("s.pickle", &fragmented(vec![oom(30 * MIB, 4 * MIB)]));
+    assert!(sentence(&json).ends_with("the largest block 10.00 MiB)"), "{}", sentence(&json));
+}
+
+#[test]
+fn a_block_that_max_split_size_keeps_from_the_request_is_told_as_such() {
+    let expandable = nearly_free().with("is_expandable", Py::Bool(true));
+    let settings = dict([("max_split_size", int(40 * MIB)), ("expandable_segments", Py::Bool(true))]);
+    let failure = |size: i128| {
+        let snapshot = failed(vec![full(), expandable.clone()], vec![oom(size, 0)]);
+        of("s.pickle", &snapshot.with("allocator_settings", settings.clone()))
+    };
+    let json = failure(30 * MIB);
+    let event = &json["result"]["events"][0];
+    assert_eq!((&event["kind_free_bytes"], &event["kind_oversize_bytes"]), (&json!(0), &json!(58 << 20)));
+    assert_eq!((&event["largest_usable_block"], &event["cause"]), (&json!(0), &json!("other_kind")));
+    let said = advice(event);
+    assert!(
+        said.starts_with("58.00 MiB was free in blocks that the setting max_split_size of 40.00 MiB"),
+        "{said}"
+    );
+    // A request of 40 MiB takes whole blocks, of less than 60 MiB: this one is none that it was refused.
+    let event = &failure(40 * MIB)["result"]["events"][0];
+    assert_eq!(
+        (&event["kind_oversize_bytes"], &event["largest_usable_block"]),
+        (&json!(0), &json!(58 << 20))
+    );
+}
+
+#[test]
+fn a_request_of_0_bytes_is_one_that_is_not_known() {
+    let json = of("s.pickle", &failed(vec![full(), nearly_free()], vec![oom(0, 4 * MIB)]));
+    let event = &json["result"]["events"][0];
+    for key in ["requested", "kind_free_bytes", "largest_usable_block"] {
+        assert_eq!(event[key], Value::Null, "{key}");
+    }
+    let said = json["findings"][0]["message"].as_str().unwrap();
+    assert!(said.starts_with("a request of unknown size failed"), "{said}");
+    let full = of("s.pickle", &failed(vec![nearly_free()], vec![oom(0, 4 * MIB)]));
+    assert!(!full["result"]["events"][0]["advice"].to_string().contains("0 B"));
+}
+
+#[test]
 fn splitting_is_limited_where_large_blocks_were_cut_up_and_the_settings_allow_it() {
     let cut = |place: i128| {
         let blocks = [(15 * MIB, "inactive"), (10 * MIB, "active_allocated"), (15 * MIB, "inactive")];
@@ -331,6 +408,19 @@ fn of_many_failures_the_earlier_ones_are_judged_by_what_is_known_of_them() {
     let fewer = self::json(&path, "oom", &["--param", "newest=1"]);
     let events = fewer["result"]["events"].as_array().unwrap();
     assert!(events.iter().all(|event| event["preceding"].is_array()), "that is promised of every failure");
+
+    // So many events before each that a page of JSON stays readable.
+    let brief = self::json(&path, "oom", &["--param", "newest=18", "--param", "count=5"]);
+    let events = brief["result"]["events"].as_array().unwrap();
+    assert!(events.iter().all(|event| event["preceding"].as_array().is_some_and(|rows| rows.len() == 5)));
+    assert!(!said.contains("count=5"), "{said}");
+    let loops = (0..1001).map(|_| oom(30 * MIB, 4 * MIB)).collect();
+    let json = of("s.pickle", &fragmented(loops));
+    let said = json["findings"].as_array().unwrap().last().unwrap()["message"].as_str().unwrap();
+    assert!(
+        said.contains("`--param newest=1001` of all (some 15 KB of JSON for each; `--param count=5`"),
+        "{said}"
+    );
 
     // Where the curves are enough for a cause it is told of the earlier ones too.
     let failures = (0..18).map(|_| oom(70 * MIB, 4 * MIB)).collect();

@@ -45,6 +45,7 @@ fn states(outcome: &OomOutcome) -> TableFigure {
             Cell::bytes(state.allocated),
             Cell::bytes(state.pool_free_bytes),
             Cell::bytes(state.largest_free_block),
+            Cell::bytes(state.largest_usable_block),
             Cell::bytes(state.pending_free_bytes),
             Cell::Text(words(failure.cause)),
         ]
@@ -60,6 +61,7 @@ fn states(outcome: &OomOutcome) -> TableFigure {
             ("allocated", "已分配"),
             ("pool free", "池内空闲"),
             ("largest free", "最大空闲块"),
+            ("largest usable", "最大可用块"),
             ("pending free", "等待释放"),
             ("cause", "原因"),
         ],

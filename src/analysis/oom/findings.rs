@@ -53,13 +53,21 @@ fn earlier(outcome: &OomOutcome) -> Option<Finding> {
                 )
             },
         );
+        // Of thousands, JSON has tens of megabytes: fifty events and ten stacks for each.
+        let fewer = before.0.is_empty().then_some(("", "")).unwrap_or((
+            " (some 15 KB of JSON for each; `--param count=5` lists fewer events before it)",
+            "（每次约 15 KB JSON；`--param count=5` 可减少所列的此前事件）",
+        ));
         let _infallible = write!(
             en,
-            ". Who had grown is told of the newest {grown}{}; with `--param newest={most}` of all",
-            before.0
+            ". Who had grown is told of the newest {grown}{}; with `--param newest={most}` of all{}",
+            before.0, fewer.0
         );
-        let _infallible =
-            write!(zh, "。最近 {grown} 次失败列出了增长者{}；`--param newest={most}` 可列出全部", before.1);
+        let _infallible = write!(
+            zh,
+            "。最近 {grown} 次失败列出了增长者{}；`--param newest={most}` 可列出全部{}",
+            before.1, fewer.1
+        );
     }
     Some(Finding {
         rule: "oom/earlier",
@@ -154,8 +162,12 @@ fn of_failure(failure: &Failure, outcome: &OomOutcome) -> Finding {
         ("allocated", Quantity::Bytes(state.allocated)),
         ("pool_free_bytes", Quantity::Bytes(state.pool_free_bytes)),
         ("largest_free_block", Quantity::Bytes(state.largest_free_block)),
+        ("largest_usable_block", Quantity::Bytes(state.largest_usable_block)),
         ("pending_free_bytes", Quantity::Bytes(state.pending_free_bytes)),
     ];
+    if state.is_of_private_pool() {
+        evidence.push(("own_free_bytes", Quantity::Bytes(state.own_free_bytes)));
+    }
     if state.kind_free_bytes.is_some() {
         evidence.push(("kind_free_bytes", Quantity::Bytes(state.kind_free_bytes)));
     }
@@ -176,19 +188,44 @@ fn known(value: Option<i64>) -> Text {
 fn level(state: &State) -> Text {
     let Some((reserved, allocated)) = state.reserved.zip(state.allocated) else { return Text::same("") };
     let (reserved, allocated) = (quantity::bytes(reserved), quantity::bytes(allocated));
-    let Some((free, largest)) = state.pool_free_bytes.zip(state.largest_free_block) else {
+    let Some((free, largest)) = state.free_in_pool().zip(state.largest_free_block) else {
         return Text::new(
             format!(" ({allocated} of {reserved} reserved was allocated)"),
             format!("（已预留 {reserved}，其中已分配 {allocated}）"),
         );
     };
-    let (free, largest) = (quantity::bytes(free), quantity::bytes(largest));
+    let free = quantity::bytes(free);
+    let (en, zh) = if state.is_of_private_pool() {
+        ("the request's private pool", "该请求所属的私有内存池内")
+    } else {
+        ("the pool", "池内")
+    };
+    let block = largest_block(state.largest_usable_block, largest);
     Text::new(
         format!(
-            " ({allocated} of {reserved} reserved was allocated; {free} was free in the pool, the largest block {largest})"
+            " ({allocated} of {reserved} reserved was allocated; {free} was free in {en}, {})",
+            block.get(Lang::En)
         ),
-        format!("（已预留 {reserved}，其中已分配 {allocated}；池内空闲 {free}，最大空闲块 {largest}）"),
+        format!("（已预留 {reserved}，其中已分配 {allocated}；{zh}空闲 {free}，{}）", block.get(Lang::Zh)),
     )
+}
+
+/// The largest block that the request could take, and that of the default pool where it is another one. Where nobody knows
+/// what the request could take, nothing is said of it.
+fn largest_block(usable: Option<i64>, largest: i64) -> Text {
+    let of_pool = quantity::bytes(largest);
+    match usable {
+        Some(usable) if usable != largest => {
+            let usable = quantity::bytes(usable);
+            Text::new(
+                format!(
+                    "the largest block that it could take {usable}, the largest of the default pool {of_pool}"
+                ),
+                format!("请求可用的最大空闲块 {usable}，默认池的最大空闲块 {of_pool}"),
+            )
+        }
+        _ => Text::new(format!("the largest block {of_pool}"), format!("最大空闲块 {of_pool}")),
+    }
 }
 
 /// What the driver counts outside the pool; nothing where no file tells.

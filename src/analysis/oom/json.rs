@@ -44,8 +44,17 @@ impl Failure {
             "grew_last": self.event.growth.as_ref().map(|rows| rows.iter().map(growth_json).collect::<Vec<_>>()),
             "preceding": self.event.preceding.as_ref().map(|rows| preceding(rows, lang)),
         });
-        if let (Some(object), Some(outside)) = (value.as_object_mut(), self.outside.json()) {
-            object.insert("outside_pool".to_owned(), outside);
+        if let Some(object) = value.as_object_mut() {
+            let pool = state.pool.map(|(first, second)| json!([first, second]));
+            object.insert("pool_id".to_owned(), pool.unwrap_or_default());
+            for (name, bytes) in [
+                ("largest_usable_block", state.largest_usable_block),
+                ("own_free_bytes", state.own_free_bytes),
+                ("kind_oversize_bytes", state.kind_oversize_bytes),
+            ] {
+                object.insert(name.to_owned(), json!(bytes));
+            }
+            object.extend(self.outside.json().map(|outside| ("outside_pool".to_owned(), outside)));
         }
         value
     }

@@ -55,6 +55,16 @@ row! {
         capacity_seen: Option<i64>,
         /// Stream of the request.
         stream: Option<i64>,
+        /// First word of the id of the request's memory pool.
+        pool_id_0: Option<i64>,
+        /// Second word.
+        pool_id_1: Option<i64>,
+        /// Bytes in no block in the request's pool.
+        own_free_bytes: Option<i64>,
+        /// Bytes in no block in segments of the request's kind and pool that `max_split_size` kept from it.
+        kind_oversize_bytes: Option<i64>,
+        /// Bytes of the largest gap that the request could have been served from.
+        largest_usable_block: Option<i64>,
         /// Call stack of the request.
         stack_id: Option<i64>,
         /// Its frames as JSON.

@@ -45,6 +45,14 @@ pub(super) struct State {
     pub(super) kind_cut_bytes: Option<i64>,
     /// Bytes that waited for another stream in segments that the request could take from.
     pub(super) kind_pending_bytes: Option<i64>,
+    /// The request's memory pool, as the two words of its id; (0, 0) is the default one.
+    pub(super) pool: Option<(i64, i64)>,
+    /// Bytes free in it, whatever their kind and stream.
+    pub(super) own_free_bytes: Option<i64>,
+    /// Bytes free in segments of the request's kind in it that the setting `max_split_size` kept from the request.
+    pub(super) kind_oversize_bytes: Option<i64>,
+    /// Bytes of the largest free block that the request could have taken.
+    pub(super) largest_usable_block: Option<i64>,
     /// Bytes of NPU workspaces.
     pub(super) workspace_bytes: i64,
     /// Whether segments are expandable: they grow by pages.
@@ -80,6 +88,10 @@ impl From<&OomContext> for State {
             kind_private_bytes: context.kind_private_bytes,
             kind_cut_bytes: context.kind_cut_bytes,
             kind_pending_bytes: context.kind_pending_bytes,
+            pool: context.pool_id_0.zip(context.pool_id_1),
+            own_free_bytes: context.own_free_bytes,
+            kind_oversize_bytes: context.kind_oversize_bytes,
+            largest_usable_block: context.largest_usable_block,
             workspace_bytes: context.workspace_bytes,
             is_expandable: false,
             outside_pool_bytes: context.capacity_seen.zip(seen).map(|(most, seen)| most - seen),
@@ -127,6 +139,16 @@ impl State {
     /// Whether more is held outside the pool than in it.
     pub(super) fn is_mostly_outside(&self) -> bool {
         self.reserved.is_some_and(|reserved| self.outside() > reserved)
+    }
+
+    /// Whether the request is known to have been of a private pool.
+    pub(super) fn is_of_private_pool(&self) -> bool {
+        self.pool.is_some_and(|pool| pool != (0, 0))
+    }
+
+    /// Bytes free in the request's pool; where that is not known, in the default one.
+    pub(super) fn free_in_pool(&self) -> Option<i64> {
+        self.own_free_bytes.or(self.pool_free_bytes)
     }
 
     /// Bytes that were in no block, in whatever pool: more than that cannot have been free. `None` where more was in blocks than

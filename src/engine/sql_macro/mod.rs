@@ -86,6 +86,7 @@ const FILES: &[(&str, &str)] = sql_files![
     "internal_waste",
     "pending_frees",
     "_oom_events",
+    "_split_limit",
     "segments_at",
     "oom_context",
     "oom_growth",

@@ -16,6 +16,8 @@ pub(in super::super) enum Lack {
     Replay,
     /// The event does not say what was asked for.
     Request,
+    /// Neither the event nor anything around it says which memory pool the request was of.
+    Pool,
     /// The pool was not laid out at this failure, which so many of the device's newest include.
     Layout(i64),
     /// The event does not say what the driver had left.
@@ -31,8 +33,9 @@ impl Lack {
             None => Self::Event,
             Some(_) if state.unallocated().is_none() => Self::Replay,
             Some(_) if state.requested.is_none() => Self::Request,
-            Some(_) if state.kind_free_bytes.is_none() => Self::Layout(event.newest),
-            Some(_) => Self::Driver,
+            Some(_) if state.kind_free_bytes.is_some() => Self::Driver,
+            Some(_) if state.pool_free_bytes.is_some() => Self::Pool,
+            Some(_) => Self::Layout(event.newest),
         }
     }
 
@@ -51,8 +54,14 @@ impl Lack {
                  或在请求失败处立即转储快照",
             ),
             Self::Request => Text::new(
-                "the event does not say how much was asked for: the error message in the log does",
-                "该事件没有记录请求大小：请查看日志中的报错信息",
+                "the event does not say how much was asked for (it has no size, or one of 0 bytes): the error message in the \
+                 log does",
+                "该事件没有记录请求大小（没有 size，或为 0 字节）：请查看日志中的报错信息",
+            ),
+            Self::Pool => Text::new(
+                "enough may have been free, but memory was held for private pools too, and nothing tells whether the request \
+                 was of one of them: PyTorch 2.12 and newer record the pool of each event",
+                "当时空闲总量可能足够，但部分内存属于私有内存池，无法得知该请求属于哪个池：PyTorch 2.12 及以上版本会在事件中记录所属的池",
             ),
             Self::Layout(newest) => Text::new(
                 format!(

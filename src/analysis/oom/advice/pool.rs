@@ -132,7 +132,12 @@ pub(super) fn private(state: &State) -> Text {
 /// What is free in segments of the one kind serves no request of the other, as long as a block in them is in use.
 pub(super) fn other_kind(state: &State, about: &Background<'_>) -> Vec<Text> {
     let asked = known(state.requested);
-    let free = state.pool_free_bytes.zip(state.kind_free_bytes).map(|(pool, kind)| pool - kind);
+    let kept = state.kind_oversize_bytes.unwrap_or_default();
+    let free = state.free_in_pool().zip(state.kind_free_bytes).map(|(pool, kind)| pool - kind - kept);
+    if kept > 0 {
+        // What is free for the other kind is no remedy where a setting alone stood in the way.
+        return vec![oversize(kept, state, about)];
+    }
     let free = known(free);
     let is_on = about.is_expandable == Some(true);
     if state.requested.is_some_and(|size| size <= MIB) {
@@ -161,6 +166,24 @@ pub(super) fn other_kind(state: &State, about: &Background<'_>) -> Vec<Text> {
         ),
     );
     vec![small, batch(state)]
+}
+
+/// Blocks that were large enough, and that a setting keeps for requests of their own size.
+fn oversize(kept: i64, state: &State, about: &Background<'_>) -> Text {
+    let variable = about.variable();
+    let (kept, asked) = (quantity::bytes(kept), known(state.requested));
+    let limit = known(about.setting("max_split_size").and_then(serde_json::Value::as_i64));
+    Text::new(
+        format!(
+            "{kept} was free in blocks that the setting max_split_size of {limit} keeps from a request of {asked}: blocks of that \
+             size serve no smaller request, and a larger one takes none that has 20 MiB more than it needs. Raise \
+             max_split_size_mb in {variable}, or leave it out"
+        ),
+        format!(
+            "有 {kept} 空闲在 max_split_size（{limit}）不允许 {asked} 的请求使用的块中：不小于该值的块不供更小的请求使用，更大的请求也不使用\
+             超出所需 20 MiB 及以上的块。请在 {variable} 中调大 max_split_size_mb，或去掉该设置"
+        ),
+    )
 }
 
 fn paged(about: &Background<'_>) -> Text {

@@ -127,7 +127,7 @@ fn a_default_is_not_sold_as_a_remedy() {
 
 #[test]
 fn only_where_no_history_is_somebody_is_told_to_record_it() {
-    let lacks = [Lack::Event, Lack::Replay, Lack::Request, Lack::Layout(20), Lack::Driver];
+    let lacks = [Lack::Event, Lack::Replay, Lack::Request, Lack::Pool, Lack::Layout(20), Lack::Driver];
     for lack in lacks {
         let said = words(Cause::Unknown, &split_up(), &Background { lack, ..about(true, false) });
         assert!(!said.contains("_record_memory_history"), "{lack:?}: {said}");
@@ -143,4 +143,17 @@ fn small_and_large_requests_are_told_apart_where_the_other_kind_was_free() {
     let state = State { requested: Some(512), ..state };
     let small = words(Cause::OtherKind, &state, &about(false, false));
     assert!(small.contains("above 1 MiB") && small.contains("expandable_segments:True"), "{small}");
+}
+
+#[test]
+fn what_a_setting_keeps_from_the_request_is_answered_with_the_setting() {
+    let settings = json!({"max_split_size": 110 * MIB});
+    let about = Background { settings: settings.as_object(), ..about(false, true) };
+    let kept = State { kind_free_bytes: Some(0), kind_oversize_bytes: Some(125 * MIB), ..split_up() };
+    let said = words(Cause::OtherKind, &kept, &about);
+    assert!(
+        said.starts_with("125.00 MiB was free in blocks that the setting max_split_size of 110.00 MiB"),
+        "{said}"
+    );
+    assert!(said.contains("Raise max_split_size_mb in PYTORCH_CUDA_ALLOC_CONF"), "{said}");
 }

@@ -15,9 +15,10 @@ pub(super) enum Cause {
     Fragmentation,
     /// Enough was free in the pool, but for other streams.
     OtherStream,
-    /// Enough was free in private pools.
+    /// Enough was free in memory pools that the request could not take from.
     PrivatePools,
-    /// Enough was free in the pool, but in segments for requests of the other kind, small or large.
+    /// Enough was free in the pool, but in segments for requests of the other kind, small or large, or in blocks that
+    /// `max_split_size` keeps for larger ones.
     OtherKind,
     /// Enough is held beside the pool: by workspaces, or by what nobody accounts for.
     OutsidePool,
@@ -84,7 +85,7 @@ impl Cause {
             return Some(Self::PrivatePools);
         }
         // Pages of the one kind seldom make up a segment of the other: only what was enough by itself is told.
-        (state.pool_free_bytes.unwrap_or_default() >= requested).then_some(Self::OtherKind)
+        (state.free_in_pool().unwrap_or_default() >= requested).then_some(Self::OtherKind)
     }
 
     /// What can be said where nobody laid the pool out: no more than `unallocated` was free, but whose it was and in

@@ -154,6 +154,15 @@ fn what_the_request_cannot_use_is_not_its_fragmentation() {
 }
 
 #[test]
+fn of_a_private_pool_only_what_it_has_itself_is_of_the_other_kind() {
+    // 3 GiB are free in small segments of the default pool, which a large request of a private one could not take at all.
+    let private = State { pool: Some((0, 1)), pool_free_bytes: Some(3 * GIB), ..state() };
+    let with = |own: i64| State { own_free_bytes: Some(own), allocated: Some(17 * GIB), ..private.clone() };
+    assert_eq!(cause(&with(0)), Cause::Capacity);
+    assert_eq!(cause(&with(2 * GIB)), Cause::OtherKind);
+}
+
+#[test]
 fn what_is_not_known_of_the_driver_is_not_claimed() {
     let unknown = |state: State| State { device_free: None, ..state };
     assert_eq!(cause(&unknown(state())), Cause::Capacity, "all of the pool is allocated");
