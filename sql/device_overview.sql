@@ -23,10 +23,10 @@
 -- @column active_requested           BIGINT   Bytes asked for in active blocks, summed over the blocks; NULL where a
 --   block does not say.
 -- @column fragmentation_ratio        DOUBLE   (reserved - allocated) / reserved; NULL where nothing is reserved.
--- @column unused_segment_bytes       BIGINT   Bytes of segments without an active block: cache that the allocator can
---   give back whole, so no fragmentation.
+-- @column unused_segment_bytes       BIGINT   Bytes of segments of the default pool without an active block: cache that
+--   the allocator can give back whole, so no fragmentation.
 -- @column hole_bytes                 BIGINT   Bytes free inside segments of the default pool that are in use: what
---   fragmentation costs. What is free in private pools serves their owner only.
+--   fragmentation costs. What is free in private pools serves their owner only; device_fragmentation has it.
 -- @column segment_count              BIGINT   Segments.
 -- @column block_count                BIGINT   Blocks.
 -- @column active_allocated_count     BIGINT   Blocks in use.
@@ -75,7 +75,8 @@ block_counters AS (
 segment_parts AS (
   SELECT
     device_id,
-    SUM(CASE WHEN is_unused = 1 THEN total_size ELSE 0 END) AS unused_segment_bytes,
+    SUM(CASE WHEN is_unused = 1 AND is_private = 0 THEN total_size ELSE 0 END)
+      AS unused_segment_bytes,
     SUM(CASE WHEN is_unused = 0 AND is_private = 0 THEN free_bytes ELSE 0 END) AS hole_bytes
   FROM _segment_fragmentation
   GROUP BY device_id
