@@ -55,7 +55,7 @@ pub(super) struct Args {
     /// How the rows are written. Default: what the name of the output file says, else a table.
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Write to a file, which has its name only when it is whole.
+    /// Write to FILE, which has its name only when it is whole; a file that is there is replaced then.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write at most so many rows, and say how many there are more. Default: 1000 for a table on a terminal, else all.

@@ -203,3 +203,42 @@ fn a_query_for_an_event_before_those_that_were_kept_says_so() {
         assert_eq!(told(&["sql", path(&store), &query, "--format", "csv"]).1, expected, "{event}");
     }
 }
+
+/// All in one way, and `--help` of each says which.
+#[test]
+fn a_result_replaces_a_file_only_when_it_is_whole() {
+    let place = tempfile::tempdir().unwrap();
+    let (source, out) = (fixture("npu_leak.pickle"), place.path().join("out"));
+    let (source, to) = (path(&source), path(&out));
+    let commands: [&[&str]; 4] = [
+        &["sql", "--no-cache", source, "SELECT 1 AS a", "--format", "csv", "-o", to],
+        &["analyze", "--no-cache", source, "--format", "csv", "-o", to],
+        &["export", "--no-cache", source, "--to", "folded", "-o", to],
+        &["synth", "--steps", "1", "-o", to],
+    ];
+    for command in commands {
+        let help = String::from_utf8(npusnap(&[command[0], "--help"]).stdout).unwrap();
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = "which has its name only when it is whole; a file that is there is replaced then";
+        assert!(help.contains(said), "{}: {help}", command[0]);
+        fs::write(&out, "old").unwrap();
+        assert!(npusnap(command).status.success(), "{command:?}");
+        assert_ne!(fs::read(&out).unwrap(), b"old", "{command:?}");
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "nothing stands beside it");
+    }
+    fs::write(&out, "old").unwrap();
+    for failing in [
+        &[
+            "sql",
+            "--no-cache",
+            source,
+            "SELECT 1 / (n - n) FROM (SELECT COUNT(*) AS n FROM traces) AS t",
+            "-o",
+            to,
+        ][..],
+        &["export", "--no-cache", source, "--to", "folded", "--device", "7", "-o", to],
+    ] {
+        assert_eq!(npusnap(failing).status.code(), Some(2), "{failing:?}");
+        assert_eq!(fs::read(&out).unwrap(), b"old", "{failing:?}");
+    }
+}
