@@ -33,8 +33,8 @@
 -- @column segment_count          BIGINT  Segments.
 -- @column expandable_count       BIGINT  Of them, expandable ones.
 -- @column workspace_bytes        BIGINT  Bytes of the NPU's workspace segments, which are in no other column.
--- @column workspace_like_bytes   BIGINT  Of unused_segment_bytes, what may be workspace of an NPU: nothing tells where no
---   history was recorded, and all that is known is that such segments come last and are of one free block.
+-- @column workspace_like_bytes   BIGINT  Of unused_segment_bytes, what may be workspace of an NPU: nothing tells where
+--   there is no history, and all that is known is that such segments come last and are of one free block.
 -- @column workspace_guess_bytes  BIGINT  Of them, what stands behind a segment that is out of the order of addresses,
 --   which segments of the caching allocator never are: import_stats has it under this name.
 WITH silent AS (

@@ -3,7 +3,8 @@
 -- Sizes are those of allocated blocks, rounding included; what waits for a pending free is left out. Growth of all
 -- stacks adds up to the change of `allocated` between the event and the end, less what `unexplained` of live_at changed.
 --
--- @param event   BIGINT = -1    trace_index of the event; -1 for the moment before the first one.
+-- @param event   BIGINT = -1    trace_index of the event; -1 for the moment before the first one. A number beyond the
+--   events there are stands for that moment or the end, and `npusnap sql` says so on standard error.
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all: an event of each is another moment.
 -- @param limit   BIGINT = 20    Only the first rows of each device; NULL for all.
 --

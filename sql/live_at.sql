@@ -4,7 +4,8 @@
 -- allocated_requested, allocated_size and pending_size together to active. Sizes of blocks are exact where
 -- allocations.block_size_exact says so.
 --
--- @param event   BIGINT = NULL  trace_index of the event; -1 for the moment before the first one, NULL for the end.
+-- @param event   BIGINT = NULL  trace_index of the event; -1 for the moment before the first one, NULL for the end. A
+--   number beyond the events there are is one or the other, and `npusnap sql` says so on standard error.
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all: events of different devices are different
 --   moments.
 -- @param limit   BIGINT = 100   Only the largest stacks of each device, the others in one row; NULL for all.

@@ -12,7 +12,8 @@
 -- what was asked for, the gaps that are kept from its request so; at any other moment none.
 --
 -- @param event    BIGINT = NULL  Look at the devices as they were after the event with this trace_index. NULL: after
---   each out-of-memory event.
+--   each out-of-memory event. A number beyond the events there are stands for the moment before the first one or the
+--   end, and `npusnap sql` says so on standard error.
 -- @param device   BIGINT = NULL  Only this device_index; NULL for all.
 -- @param newest   BIGINT = 16    Of a device's out-of-memory events, only the newest; NULL for all.
 --

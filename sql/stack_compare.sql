@@ -2,7 +2,8 @@
 --
 -- Stacks are the same when their functions and the last two parts of their file names are: line numbers drift with
 -- every edit, folders differ between machines, and an address is no identity. What is held at the end are blocks in
--- state active_allocated, at the peak what lived when allocated was highest; the larger of both changes counts.
+-- state active_allocated, at the peak what lived when allocated was highest; the larger of both changes counts. What
+-- several stacks of a snapshot hold that are the same but for their lines is one row: stack_count says how many.
 --
 -- @engine datafusion
 -- @needs base
@@ -10,21 +11,23 @@
 -- @param limit   BIGINT = 20    Only the largest changes of each device; NULL for all.
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
--- @column device_index   BIGINT   Device, as the snapshots number it; -1 is pinned host memory.
--- @column stack_id       BIGINT   call_stacks.id, the lowest of those that are the same; NULL where this snapshot has
+-- @column device_index      BIGINT   Device, as the snapshots number it; -1 is pinned host memory.
+-- @column stack_id          BIGINT   call_stacks.id, the lowest of those that are the same; NULL where this snapshot has
 --   none, and for blocks without a stack.
--- @column base_stack_id  BIGINT   call_stacks.id in `base`; NULL likewise.
--- @column live_bytes     BIGINT   Bytes held at the end of this snapshot, rounding included.
--- @column base_bytes     BIGINT   Bytes held at the end of `base`.
--- @column live_change    BIGINT   live_bytes - base_bytes.
--- @column live_count     BIGINT   Blocks at the end of this snapshot.
--- @column base_count     BIGINT   Blocks at the end of `base`.
--- @column peak_bytes     BIGINT   Bytes held at the peak of this snapshot, rounding included; NULL where that peak is not
---   known, as where no event was recorded.
--- @column base_peak      BIGINT   Bytes held at the peak of `base`; NULL likewise.
--- @column peak_change    BIGINT   peak_bytes - base_peak; NULL where either is.
--- @column frames_json    VARCHAR  The stack's frames as JSON, innermost first: of this snapshot, else of `base`; NULL for
---   blocks without a stack.
+-- @column stack_count       BIGINT   Stacks of this snapshot that the row adds up; 0 where stack_id is NULL.
+-- @column base_stack_id     BIGINT   call_stacks.id in `base`; NULL likewise.
+-- @column base_stack_count  BIGINT   Stacks of `base` that the row adds up.
+-- @column live_bytes        BIGINT   Bytes held at the end of this snapshot, rounding included.
+-- @column base_bytes        BIGINT   Bytes held at the end of `base`.
+-- @column live_change       BIGINT   live_bytes - base_bytes.
+-- @column live_count        BIGINT   Blocks at the end of this snapshot.
+-- @column base_count        BIGINT   Blocks at the end of `base`.
+-- @column peak_bytes        BIGINT   Bytes held at the peak of this snapshot, rounding included; NULL where that peak is
+--   not known, as where no event was recorded.
+-- @column base_peak         BIGINT   Bytes held at the peak of `base`; NULL likewise.
+-- @column peak_change       BIGINT   peak_bytes - base_peak; NULL where either is.
+-- @column frames_json       VARCHAR  The stack's frames as JSON, innermost first: of this snapshot, else of `base`; NULL
+--   for blocks without a stack.
 WITH both_sides AS (
   SELECT
     1 AS is_own,
@@ -76,7 +79,9 @@ paired AS (
     device_index,
     stack_key,
     MIN(CASE WHEN is_own = 1 THEN stack_id END) AS stack_id,
+    COUNT(CASE WHEN is_own = 1 THEN stack_id END) AS stack_count,
     MIN(CASE WHEN is_own = 0 THEN stack_id END) AS base_stack_id,
+    COUNT(CASE WHEN is_own = 0 THEN stack_id END) AS base_stack_count,
     SUM(CASE WHEN is_own = 1 THEN live_bytes ELSE 0 END) AS live_bytes,
     SUM(CASE WHEN is_own = 0 THEN live_bytes ELSE 0 END) AS base_bytes,
     SUM(CASE WHEN is_own = 1 THEN live_count ELSE 0 END) AS live_count,
@@ -110,7 +115,9 @@ changes AS (
     p.device_index AS device_index,
     p.stack_key AS stack_key,
     p.stack_id AS stack_id,
+    p.stack_count AS stack_count,
     p.base_stack_id AS base_stack_id,
+    p.base_stack_count AS base_stack_count,
     p.live_bytes AS live_bytes,
     p.base_bytes AS base_bytes,
     p.live_bytes - p.base_bytes AS live_change,
@@ -128,7 +135,9 @@ ranked AS (
   SELECT
     device_index,
     stack_id,
+    stack_count,
     base_stack_id,
+    base_stack_count,
     live_bytes,
     base_bytes,
     live_change,
@@ -153,7 +162,9 @@ ranked AS (
 SELECT
   r.device_index AS device_index,
   r.stack_id AS stack_id,
+  r.stack_count AS stack_count,
   r.base_stack_id AS base_stack_id,
+  r.base_stack_count AS base_stack_count,
   r.live_bytes AS live_bytes,
   r.base_bytes AS base_bytes,
   r.live_change AS live_change,

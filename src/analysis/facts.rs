@@ -195,7 +195,7 @@ impl ImportNote {
     /// What it means for the numbers, for a person.
     #[must_use]
     pub fn meaning(&self) -> Text {
-        Text::new(&self.doc, meaning(&self.name).unwrap_or(&self.doc))
+        Text::new(&self.doc, meaning(&self.name, &self.doc).unwrap_or_else(|| self.doc.clone()))
     }
 
     /// The byte from which on the file is damaged and was not read; `None` for a whole one.

@@ -43,7 +43,7 @@ pub(super) struct Args {
     /// browser. Default: what the name of the output file says, else text.
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Write to FILE instead of standard output.
+    /// Write to FILE, which has its name only when it is whole; a file that is there is replaced then.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Language of the text and of the messages in JSON.

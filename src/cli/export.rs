@@ -32,7 +32,7 @@ pub(super) struct Args {
     /// Tool that the result is for.
     #[arg(long, value_enum, value_name = "FORM")]
     to: Target,
-    /// Write to FILE, which has its name only when it is whole; `-` is standard output.
+    /// Write to FILE, which has its name only when it is whole; a file that is there is replaced then. `-` is standard output.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
     /// Events of each device, by number: from A up to, but not with, B.

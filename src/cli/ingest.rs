@@ -31,7 +31,8 @@ pub(super) struct Args {
     /// Snapshots to read: pickle, JSON or HTML, also in gzip or zstd; `-` is standard input, a folder is the snapshots in it.
     #[arg(required = true, value_name = "SOURCE")]
     sources: Vec<PathBuf>,
-    /// Folder for the results; with one SOURCE, a name ending in `.npusnap` is the Parquet folder itself.
+    /// Folder for the results; with one SOURCE, a name ending in `.npusnap` is the Parquet folder itself. Earlier results of
+    /// npusnap are replaced when the new ones are whole, anything else only with --force.
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Name of the SQLite database; for one SOURCE.

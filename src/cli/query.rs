@@ -55,7 +55,7 @@ pub(super) struct Args {
     /// How the rows are written. Default: what the name of the output file says, else a table.
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Write to a file, which has its name only when it is whole.
+    /// Write to FILE, which has its name only when it is whole; a file that is there is replaced then.
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write at most so many rows, and say how many there are more. Default: 1000 for a table on a terminal, else all.
@@ -239,17 +239,20 @@ fn read_query(path: &Path, from: impl Read) -> Result<String> {
     })
 }
 
-/// Says which devices and events a query asks for in vain: it would give back no rows, or those of the end.
+/// Says which devices and events a query asks for in vain: it would give back no rows, or those of the end or the beginning.
 pub(super) fn say_unknown(engine: &Engine, batches: &Batches<'_>, out: &mut dyn io::Write) -> Result<()> {
     for (asked, known) in engine.unknown(batches)? {
         let snapshot = if asked.of_base { "the second snapshot" } else { "the snapshot" };
         let list = known.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-        let note = match (asked.thing, known.last()) {
+        let note = match (asked.thing, known.as_slice()) {
             (Thing::Device(device), _) => format!("{snapshot} has no device {device}; it has: {list}"),
-            (Thing::Event(event, _), Some(last)) => {
+            (Thing::Event(event, _), [first, _]) if event < *first => format!(
+                "{snapshot} has no event {event}, the first one is {first}: this is how it began, as -1 stands for"
+            ),
+            (Thing::Event(event, _), [_, last]) => {
                 format!("{snapshot} has no event {event}, the last one is {last}: this is how it ended")
             }
-            (Thing::Event(event, _), None) => {
+            (Thing::Event(event, _), _) => {
                 format!("{snapshot} has no event {event}, and no other: this is how it ended")
             }
         };

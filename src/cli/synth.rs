@@ -23,10 +23,10 @@ use crate::snapshot::synth::{self, Context, Dialect, Frames, Length, Order, Sett
     npusnap synth -o failed.pickle --devices 2 --oom --expandable\n  \
     npusnap synth -o - --events 10000 --dialect cuda --protocol 5 | npusnap analyze -")]
 pub(super) struct Args {
-    /// Snapshot to write; `-` is standard output.
+    /// Snapshot to write, which has its name only when it is whole; a file that is there is replaced then. `-` is standard output.
     #[arg(long, short, value_name = "FILE")]
     output: PathBuf,
-    /// Where to write what is true of the snapshot, as JSON; `-` is standard output.
+    /// Where to write what is true of the snapshot, as JSON, in the same way; `-` is standard output.
     #[arg(long, value_name = "FILE")]
     truth: Option<PathBuf>,
     /// Training steps per device [default: 10].

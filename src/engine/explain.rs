@@ -14,7 +14,7 @@ use tokio::task::JoinError;
 use super::attach::{BASE, OWN};
 use super::runtime::{Panicked, with_room};
 use super::sql_macro::{SqlMacro, catalog};
-use super::{Engine, sql_text};
+use super::{Engine, correlated, sql_text};
 use crate::error::{Error, Place, UNREADABLE};
 use crate::quantity;
 use crate::schema::TABLES;
@@ -87,6 +87,9 @@ impl Engine {
         }
         let place = diagnosed(sql, source);
         for cause in causes(source) {
+            if let Some(refusal) = correlated::refusal(cause) {
+                return refusal;
+            }
             match cause {
                 DataFusionError::SchemaError(error, _) => match error.as_ref() {
                     SchemaError::FieldNotFound { field, valid_fields } => {

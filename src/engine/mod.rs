@@ -9,6 +9,7 @@ mod bounded;
 mod checked_integers;
 mod checked_sum;
 mod constant;
+mod correlated;
 mod distinct;
 mod doc;
 mod explain;

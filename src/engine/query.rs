@@ -69,7 +69,7 @@ impl Engine {
     }
 
     /// Devices and events that a query asks macros for and that there are not, each with what there is: the numbers of
-    /// the devices, or that of the last event.
+    /// the devices, or those of the first event and of the last one.
     ///
     /// # Errors
     /// They cannot be read.
@@ -87,11 +87,17 @@ impl Engine {
                     }
                 }
                 Thing::Event(trace_index, device) => {
-                    let mut known = self.relation(&name(LastEvent::RELATION), &[])?.read::<LastEvent>()?;
-                    known.retain(|event| device.is_none_or(|device| device == event.device_index));
-                    let last = known.iter().map(|event| event.last_index).max();
-                    if last.is_none_or(|last| trace_index > last) {
-                        unknown.push((*asked, last.into_iter().collect()));
+                    let mut known = self.relation(&name(EventRange::RELATION), &[])?.read::<EventRange>()?;
+                    known.retain(|range| device.is_none_or(|device| device == range.device_index));
+                    let first = known.iter().map(|range| range.first_index).min();
+                    let last = known.iter().map(|range| range.last_index).max();
+                    let known: Vec<i64> = first.into_iter().chain(last).collect();
+                    // -1 is the moment before the first event, whatever number that has, and so is the number before it.
+                    let is_known = first.zip(last).is_some_and(|(first, last)| {
+                        trace_index == -1 || (first.saturating_sub(1)..=last).contains(&trace_index)
+                    });
+                    if !is_known {
+                        unknown.push((*asked, known));
                     }
                 }
             }
@@ -152,11 +158,13 @@ row! {
 }
 
 row! {
-    /// The last event of a device.
-    struct LastEvent from "_event_ranges" {
+    /// The events of a device.
+    struct EventRange from "_event_ranges" {
         /// Number of the device.
         device_index: i64,
-        /// Its position in the device's history.
+        /// Position of the first one in the device's history.
+        first_index: i64,
+        /// Position of the last one.
         last_index: i64,
     }
 }

@@ -5,7 +5,7 @@ use super::event::Action;
 use super::events::Seen;
 use super::notes::{Notes, Severity, narrow};
 use super::tally::{GAPS, Gap, Sums, Tally};
-use crate::schema::ReplayCheck;
+use crate::schema::{ReplayCheck, note};
 
 /// What the replay of a device came to.
 #[derive(Debug)]
@@ -202,41 +202,18 @@ impl Checks {
         let device = Some(self.device_id);
         for gap in GAPS {
             let (name, doc) = match gap {
-                Gap::End => (
-                    "allocations_without_end",
-                    "allocations that are never freed in the trace and are not in the segments",
-                ),
-                Gap::Completion => (
-                    "frees_without_completion",
-                    "frees that were requested and not completed, of blocks that are not active in the segments",
-                ),
-                Gap::Request => {
-                    ("completions_without_request", "frees that were completed without having been requested")
-                }
-                Gap::Alloc => (
-                    "frees_without_alloc",
-                    "frees of addresses that were free already: the alloc between is missing, and alloc_index is that \
-                     of the free before",
-                ),
-                Gap::AllocOfBlock => (
-                    "blocks_without_alloc",
-                    "blocks that are active in the segments although the trace freed them last: alloc_index is that \
-                     of the free",
-                ),
+                Gap::End => ("allocations_without_end", note::ALLOCATIONS_WITHOUT_END),
+                Gap::Completion => ("frees_without_completion", note::FREES_WITHOUT_COMPLETION),
+                Gap::Request => ("completions_without_request", note::COMPLETIONS_WITHOUT_REQUEST),
+                Gap::Alloc => ("frees_without_alloc", note::FREES_WITHOUT_ALLOC),
+                Gap::AllocOfBlock => ("blocks_without_alloc", note::BLOCKS_WITHOUT_ALLOC),
             };
             let found = self.tally.gaps(gap);
-            let (allocated, active) = (found.sums.allocated_requested, found.sums.active_requested);
-            let doc = format!(
-                "{doc}; they add {allocated} bytes to the residual of allocated_requested and {active} to that of \
-                 active_requested"
-            );
+            let doc = doc.filled(&[&found.sums.allocated_requested, &found.sums.active_requested]);
             notes.add(Severity::DataLoss, name, device, i128::from(found.count), doc);
         }
         let (count, bytes) = self.lost_ends;
-        let doc = format!(
-            "of those in allocations_without_end, allocations of {bytes} bytes whose address was used again: their frees \
-             are missing, and the free indices are those of the next event there"
-        );
+        let doc = note::ALLOCS_ON_LIVE_ADDRESSES.filled(&[&bytes]);
         notes.add(Severity::DataLoss, "allocs_on_live_addresses", device, i128::from(count), doc);
         let doc =
             "free_requested or free_completed was never recorded here; the one that was stands for both";
@@ -244,11 +221,7 @@ impl Checks {
         let doc = "alloc was never recorded here, so there is no curve of allocated and active";
         notes.add(Severity::DataLoss, "allocs_not_recorded", device, i128::from(self.lacks_allocs()), doc);
         let hidden = &self.tally.hidden;
-        let doc = format!(
-            "blocks that wait for a free and are shown as inactive, as torch_npu does while a graph is captured; final \
-             counts their {} bytes as active",
-            hidden.sums.active
-        );
+        let doc = note::PENDING_SHOWN_INACTIVE.filled(&[&hidden.sums.active]);
         notes.add(Severity::Info, "pending_shown_inactive", device, i128::from(hidden.count), doc);
         let doc = "active blocks without an address, which no event can be paired with";
         notes.add(
@@ -268,10 +241,7 @@ impl Checks {
     fn report_sizes(&self, notes: &mut Notes) {
         let device = Some(self.device_id);
         let (tally, unproven) = (&self.tally, self.unproven());
-        let doc = format!(
-            "allocations of {} whose block size is not proven ({} of {} bytes); rounded counters are not exact",
-            tally.all.count, unproven.bytes, tally.all.bytes
-        );
+        let doc = note::BLOCK_SIZES_UNPROVEN.filled(&[&tally.all.count, &unproven.bytes, &tally.all.bytes]);
         notes.add(Severity::Info, "block_sizes_unproven", device, i128::from(unproven.count), doc);
         let doc = "large allocations outside every known segment: segment events are missing";
         notes.add(

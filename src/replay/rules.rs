@@ -92,12 +92,15 @@ impl Rules {
     }
 }
 
-/// `roundup_power2_divisions`: keys are powers of two in MiB.
+/// `roundup_power2_divisions`: keys are powers of two in MiB; as a list, the numbers stand in their order. What the user wrote,
+/// such as `[256:1,>:8]`, is in another key: the allocator fills in every interval.
 fn divisions(settings: &Value) -> Vec<i64> {
-    let Some(map) = settings.get("roundup_power2_divisions") else { return Vec::new() };
-    let steps: Vec<i64> = (0..16)
-        .map(|power| map.get((1_u32 << power).to_string()).and_then(Value::as_i64).unwrap_or_default())
-        .collect();
+    let Some(given) = settings.get("roundup_power2_divisions") else { return Vec::new() };
+    let steps_of = |power: usize| match given {
+        Value::Array(list) => list.get(power).and_then(Value::as_i64),
+        map => map.get((1_u32 << power).to_string()).and_then(Value::as_i64),
+    };
+    let steps: Vec<i64> = (0..16).map(|power| steps_of(power).unwrap_or_default()).collect();
     if steps.iter().any(|steps| *steps > 1) { steps } else { Vec::new() }
 }
 
@@ -155,6 +158,16 @@ mod tests {
         let expected: Vec<i64> =
             (0..16).map(|power| [(1, 8), (15, 4)].iter().find(|p| p.0 == power).map_or(0, |p| p.1)).collect();
         assert_eq!(rules.rounding.divisions, expected);
+        let text = r#"{"roundup_power2_divisions": [0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4]}"#;
+        assert_eq!(Rules::new(Some(text), Some(0)).rounding.divisions, expected);
+        // What no dump has beside the key is left alone: a text, nothing, and what the user wrote.
+        for text in [
+            r#"{"roundup_power2_divisions": "[>:8]"}"#,
+            r#"{"roundup_power2_divisions": null}"#,
+            r#"{"PYTORCH_CUDA_ALLOC_CONF": "roundup_power2_divisions:[>:8]"}"#,
+        ] {
+            assert_eq!(Rules::new(Some(text), Some(0)).rounding.divisions, [0; 0]);
+        }
         let rules = Rules::new(Some(r#"{"max_split_size": -1}"#), Some(0));
         assert_eq!(rules, Rules { padding: Some(0), ..Rules::default() });
     }

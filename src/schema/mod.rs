@@ -8,6 +8,7 @@ mod ddl;
 mod doc;
 mod frames;
 mod interned;
+pub(crate) mod note;
 #[macro_use]
 mod table;
 

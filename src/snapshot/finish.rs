@@ -12,7 +12,7 @@ use super::{Summary, words};
 use crate::pickle::{End, State};
 use crate::schema::{
     Annotation, AnnotationsBuilder, CallStack, CallStacksBuilder, Device, DevicesBuilder, ImportStat,
-    ImportStatsBuilder, Segment, SegmentsBuilder, Snapshot, SnapshotBuilder, Symbol, VERSION,
+    ImportStatsBuilder, Segment, SegmentsBuilder, Snapshot, SnapshotBuilder, Symbol, VERSION, note,
 };
 
 /// Rows of `call_stacks` in a batch, and bytes of their JSON: each holds its frames in full, twice.
@@ -71,7 +71,7 @@ impl Import<'_> {
         self.write_call_stacks(state)?;
         self.write_devices(state, &producer)?;
         self.write_annotations(state)?;
-        self.count_what_was_odd(state, trailing, &top, &producer);
+        self.count_what_was_odd(state, trailing, &top, &producer, salvaged.is_some());
         let segment_count = u64::try_from(self.segments.rows.len()).unwrap_or(u64::MAX);
         self.write_segments(state)?;
         let rows = self.stats.rows(&self.devices);
@@ -172,11 +172,18 @@ impl Import<'_> {
         Ok(self.output.write(&Annotation::TABLE, builder.finish(&Texts(state)))?)
     }
 
-    fn count_what_was_odd(&mut self, state: &State, trailing: u64, top: &Top, producer: &Producer) {
+    fn count_what_was_odd(
+        &mut self,
+        state: &State,
+        trailing: u64,
+        top: &Top,
+        producer: &Producer,
+        is_damaged: bool,
+    ) {
         self.lists.report(&mut self.stats);
         self.segments.report(&mut self.stats);
         self.stats.name_unknown(state);
-        self.count_workspaces(producer);
+        self.count_workspaces(producer, is_damaged);
         let mut add = |severity, name, value, doc| self.stats.add(severity, name, None, value, doc);
         add(
             Severity::Info,
@@ -207,7 +214,7 @@ impl Import<'_> {
             Severity::Info,
             "no_device_traces",
             without_traces,
-            "the snapshot has no device_traces: there is the final state only, and no history",
+            if is_damaged { note::DEVICE_TRACES_LOST.0 } else { note::NO_DEVICE_TRACES.0 },
         );
         add(
             Severity::Info,
@@ -224,7 +231,7 @@ impl Import<'_> {
     }
 
     /// Adds up the segments that `torch_npu`'s workspace allocator owns.
-    fn count_workspaces(&mut self, producer: &Producer) {
+    fn count_workspaces(&mut self, producer: &Producer, is_damaged: bool) {
         let doc = "bytes in workspace segments; they are no part of the caching allocator's reserved memory";
         for facts in &self.segments.rows {
             let row = &facts.row;
@@ -237,8 +244,7 @@ impl Import<'_> {
         if producer.device_type != "Ascend-NPU" || self.lists.has_workspaces() {
             return;
         }
-        let doc = "bytes in segments that look like workspace (at the end, out of address order, one inactive \
-                   block); without a history nothing says so, and they are counted as reserved";
+        let doc = if is_damaged { note::WORKSPACE_GUESS_OF_REST.0 } else { note::WORKSPACE_GUESS.0 };
         for index in self.workspace_guesses() {
             let Some(facts) = self.segments.rows.get(index) else { continue };
             let device = Some(facts.row.device_id);

@@ -7,6 +7,7 @@ use super::stats::Severity;
 use super::top::Top;
 use super::{SEGMENT, Salvaged, words};
 use crate::pickle::{NodeKind, PickleError, PickleErrorKind, State, Value};
+use crate::schema::note;
 
 impl Fault {
     /// Whether the file is to blame, and not the system or the store.
@@ -44,9 +45,10 @@ impl Import<'_> {
         layers: &[&'static str],
     ) -> Result<(Top, Salvaged), Fault> {
         let salvaged = fault.described(state);
-        let of = super::fault::offsets_in(layers);
-        let doc =
-            format!("byte{of} where the file is damaged: {}; what stood behind it is lost", salvaged.reason);
+        let doc = match layers.last() {
+            Some(layer) => note::SALVAGED_WITHIN.filled(&[layer, &salvaged.reason]),
+            None => note::SALVAGED.filled(&[&salvaged.reason]),
+        };
         let offset = i64::try_from(salvaged.offset).unwrap_or(i64::MAX);
         self.stats.add(Severity::DataLoss, "salvaged_to_byte", None, offset, doc);
         let doc = "blocks of a segment that was not complete; they are lost with it";

@@ -72,6 +72,16 @@ fn b34_stacks_are_the_same_when_lines_and_folders_drift() {
             (&json!("forward"), &json!({"a": 40 << 20, "b": 20 << 20, "delta": 20 << 20})),
         ]
     );
+    // Both of `a` are in one row, whose id is that of the first.
+    let counts: Vec<(&Value, &Value)> =
+        stacks.iter().map(|row| (&row["stack_id"], &row["stack_count"])).collect();
+    assert_eq!(counts, [(&Value::Null, &json!({"a": 0, "b": 1})), (&json!(1), &json!({"a": 2, "b": 1}))]);
+    let (_a, after) = written("after.pickle", &a);
+    let (_b, before) = written("before.pickle", &b);
+    for (lang, said) in [("en", "1 and 1 more"), ("zh", "1 等 2 个")] {
+        let page = text(&after, "compare", &["--ref", before.to_str().unwrap(), "--lang", lang]);
+        assert!(page.contains(said), "{page}");
+    }
     // Other addresses, the same segments.
     assert_eq!(json["result"]["segments"]["new"], json!([]));
     assert_eq!(json["result"]["segments"]["gone"], json!([]));

@@ -27,6 +27,7 @@ mod known;
 mod layers;
 mod leak;
 mod modes;
+mod notes;
 mod oom;
 mod oracle;
 mod overview;

@@ -274,8 +274,15 @@ fn relations_answer_the_same_on_datafusion_in_four_partitions() {
     run_all(|| DataFusion { rows: sqlite(), partitions: 4, engine: None });
 }
 
+/// A private one may have one as well.
 #[test]
 fn every_public_relation_has_a_script_of_its_name() {
+    let private: Vec<&str> = engine::catalog()
+        .unwrap()
+        .into_iter()
+        .filter(SqlMacro::is_private)
+        .map(|definition| definition.name)
+        .collect();
     let mut names: Vec<String> = engine::catalog()
         .unwrap()
         .into_iter()
@@ -285,5 +292,8 @@ fn every_public_relation_has_a_script_of_its_name() {
     names.sort();
     let scripts: Vec<String> =
         scripts().iter().map(|script| script.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    let (private, scripts): (Vec<String>, Vec<String>) =
+        scripts.into_iter().partition(|script| private.contains(&script.as_str()));
+    assert!(private.iter().all(|script| script.starts_with('_')));
     assert_eq!(scripts, names);
 }

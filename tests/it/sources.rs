@@ -163,8 +163,82 @@ fn a_query_for_a_device_or_an_event_that_is_not_there_says_so() {
             "live_at(event => $d * 1000000)",
             "note: the snapshot has no event 9000000, the last one is 127: this is how it ended\n",
         ),
+        (
+            "live_at(2 - $d)",
+            "note: the snapshot has no event -7, the first one is 0: this is how it began, as -1 stands for\n",
+        ),
+        (
+            "segments_at(device => 1, event => 7 - $d)",
+            "note: the snapshot has no event -2, the first one is 0: this is how it began, as -1 stands for\n",
+        ),
+        ("growth_since(8 - $d)", ""),
+        (
+            "growth_since(-2)",
+            "note: the snapshot has no event -2, the first one is 0: this is how it began, as -1 stands for\n",
+        ),
     ] {
-        let (_, said) = run(&format!("SELECT device_index FROM {call}"));
+        let query = if call.contains("$d") { call.to_owned() } else { format!("{call} WHERE $d = 9") };
+        let (_, said) = run(&format!("SELECT device_index FROM {query}"));
         assert_eq!(said, expected, "{call}");
+    }
+}
+
+/// The events of a slice keep their numbers, so that it has no event 3.
+#[test]
+fn a_query_for_an_event_before_those_that_were_kept_says_so() {
+    let place = tempfile::tempdir().unwrap();
+    let store = place.path().join("part.npusnap");
+    let source = fixture("npu_leak.pickle");
+    told(&["--quiet", "ingest", path(&source), "--events", "20..", "--no-sqlite", "-o", path(&store)]);
+    for (event, expected) in [
+        (
+            3,
+            "note: the snapshot has no event 3, the first one is 20: this is how it began, as -1 stands for\n",
+        ),
+        (-1, ""),
+        (19, ""),
+        (20, ""),
+    ] {
+        let query = format!("SELECT device_index FROM live_at({event})");
+        assert_eq!(told(&["sql", path(&store), &query, "--format", "csv"]).1, expected, "{event}");
+    }
+}
+
+/// All in one way, and `--help` of each says which.
+#[test]
+fn a_result_replaces_a_file_only_when_it_is_whole() {
+    let place = tempfile::tempdir().unwrap();
+    let (source, out) = (fixture("npu_leak.pickle"), place.path().join("out"));
+    let (source, to) = (path(&source), path(&out));
+    let commands: [&[&str]; 4] = [
+        &["sql", "--no-cache", source, "SELECT 1 AS a", "--format", "csv", "-o", to],
+        &["analyze", "--no-cache", source, "--format", "csv", "-o", to],
+        &["export", "--no-cache", source, "--to", "folded", "-o", to],
+        &["synth", "--steps", "1", "-o", to],
+    ];
+    for command in commands {
+        let help = String::from_utf8(npusnap(&[command[0], "--help"]).stdout).unwrap();
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = "which has its name only when it is whole; a file that is there is replaced then";
+        assert!(help.contains(said), "{}: {help}", command[0]);
+        fs::write(&out, "old").unwrap();
+        assert!(npusnap(command).status.success(), "{command:?}");
+        assert_ne!(fs::read(&out).unwrap(), b"old", "{command:?}");
+        assert_eq!(fs::read_dir(place.path()).unwrap().count(), 1, "nothing stands beside it");
+    }
+    fs::write(&out, "old").unwrap();
+    for failing in [
+        &[
+            "sql",
+            "--no-cache",
+            source,
+            "SELECT 1 / (n - n) FROM (SELECT COUNT(*) AS n FROM traces) AS t",
+            "-o",
+            to,
+        ][..],
+        &["export", "--no-cache", source, "--to", "folded", "--device", "7", "-o", to],
+    ] {
+        assert_eq!(npusnap(failing).status.code(), Some(2), "{failing:?}");
+        assert_eq!(fs::read(&out).unwrap(), b"old", "{failing:?}");
     }
 }

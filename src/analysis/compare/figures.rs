@@ -81,9 +81,9 @@ fn stacks(outcome: &CompareOutcome) -> Option<TableFigure> {
         .map(|stack| {
             vec![
                 Cell::name(stack.device_index.to_string()),
-                Cell::stack_id(stack.stack_id),
+                Cell::stack(ids(stack.stack_id, stack.stack_count), stack.stack_id),
                 // No link: the page has the stacks of `a`.
-                Cell::name(stack.base_stack_id.map_or_else(|| "-".to_owned(), |id| id.to_string())),
+                Cell::Text(ids(stack.base_stack_id, stack.base_stack_count)),
                 Cell::stack(place(stack.frames_json.as_deref()), stack.stack_id),
                 Cell::bytes(stack.live_bytes),
                 Cell::bytes(stack.base_bytes),
@@ -116,6 +116,18 @@ fn stacks(outcome: &CompareOutcome) -> Option<TableFigure> {
             rows,
         )
     })
+}
+
+/// The lowest id of call stacks that are the same but for their lines, and how many there are.
+fn ids(lowest: Option<i64>, count: i64) -> Text {
+    match lowest {
+        None => Text::same("-"),
+        Some(id) if count <= 1 => Text::same(id.to_string()),
+        Some(id) => {
+            let (more, all) = (quantity::count(count - 1), quantity::count(count));
+            Text::new(format!("{id} and {more} more"), format!("{id} 等 {all} 个"))
+        }
+    }
 }
 
 fn segments(outcome: &CompareOutcome) -> Option<TableFigure> {

@@ -94,6 +94,7 @@ fn stack_json(stack: &StackChange) -> Value {
         "device_index": stack.device_index,
         "stack_id": stack.stack_id,
         "base_stack_id": stack.base_stack_id,
+        "stack_count": {"a": stack.stack_count, "b": stack.base_stack_count},
         "live_bytes": {"a": stack.live_bytes, "b": stack.base_bytes, "delta": stack.live_change},
         "peak_bytes": {"a": stack.peak_bytes, "b": stack.base_peak, "delta": stack.peak_change},
         "live_count": {"a": stack.live_count, "b": stack.base_count, "delta": stack.live_count - stack.base_count},

@@ -56,8 +56,12 @@ row! {
         device_index: i64,
         /// Call stack in this snapshot.
         stack_id: Option<i64>,
+        /// Call stacks in this snapshot that are the same but for their lines.
+        stack_count: i64,
         /// Call stack in the other.
         base_stack_id: Option<i64>,
+        /// Those in the other.
+        base_stack_count: i64,
         /// Bytes held in this snapshot.
         live_bytes: i64,
         /// Bytes held in the other.

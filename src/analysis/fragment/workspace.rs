@@ -21,9 +21,9 @@ pub(super) fn doubt(device: &DeviceFragmentation) -> Text {
         let size = quantity::bytes(device.workspace_like_bytes);
         return Text::new(
             format!(
-                "; up to {size} of it may be workspace of the NPU, which is no cache: without a recorded history nothing tells"
+                "; up to {size} of it may be workspace of the NPU, which is no cache: there is no history that would tell"
             ),
-            format!("；其中最多 {size} 可能是 NPU 的 workspace 而非缓存：没有记录历史，无从分辨"),
+            format!("；其中最多 {size} 可能是 NPU 的 workspace 而非缓存：没有可用的历史，无从分辨"),
         );
     }
     Text::new("", "")

@@ -47,6 +47,31 @@ fn b36_a_query_can_only_read() {
     assert_eq!(done(sql(&dir, &["SELECT COUNT(*) AS n FROM traces", "--format", "csv"])), "n\n3\n");
 }
 
+/// What the engine says of them names a node of its plan.
+#[test]
+fn a_subquery_that_cannot_become_a_join_is_refused_in_words_of_ours() {
+    let (_place, dir) = store(ROWS);
+    for query in [
+        "SELECT d.id, t.id FROM devices AS d, LATERAL (SELECT id FROM traces WHERE device_id = d.id LIMIT 2) AS t",
+        "SELECT t.n FROM devices AS d CROSS JOIN LATERAL (SELECT COUNT(*) AS n FROM traces WHERE device_id = d.id) AS t",
+        "SELECT t.id FROM devices AS d LEFT JOIN LATERAL (SELECT id FROM traces WHERE device_id = d.id LIMIT 1) AS t ON TRUE",
+        "SELECT (SELECT size FROM traces AS t WHERE t.device_id = d.id ORDER BY size LIMIT 1) FROM devices AS d",
+        "SELECT d.id FROM devices AS d WHERE d.id IN (SELECT device_id FROM traces AS t WHERE t.id = d.id LIMIT 1)",
+        "SELECT (SELECT x.m FROM (SELECT MAX(size) AS m FROM traces AS t WHERE t.device_id > d.id) AS x) FROM devices AS d",
+    ] {
+        let message = refused(sql(&dir, &[query]));
+        let expected = "error: a subquery looks at the row of the query around it in a way that cannot become a join\n\n\
+                        hint: join what it reads instead, grouped by what is compared: ";
+        assert!(message.starts_with(expected), "{query}: {message}");
+    }
+    // The hint's own way.
+    let query = "SELECT d.id, t.n FROM devices AS d
+        JOIN (SELECT device_id, COUNT(*) AS n FROM traces GROUP BY device_id) AS t ON t.device_id = d.id ORDER BY 1";
+    assert_eq!(done(sql(&dir, &[query, "--format", "csv"])), "id,n\n1,2\n2,1\n");
+    let query = "SELECT t.id FROM devices AS d, LATERAL (SELECT id FROM traces WHERE device_id = d.id) AS t ORDER BY 1";
+    assert_eq!(done(sql(&dir, &[query, "--format", "csv"])), "id\n1\n2\n3\n");
+}
+
 #[test]
 fn an_unknown_name_brings_its_place_and_the_nearest() {
     let (_place, dir) = store(ROWS);
