@@ -55,6 +55,20 @@ fn b40_every_mode_works_on_snapshots_that_hold_little() {
         let both = json(path, "all", &["--ref", fixture("npu_oom.pickle").to_str().unwrap()]);
         has(&both["result"]["compare"], COMPARE, &what);
     }
+    // How a state came to be is not known without events, and no figure of it is 0.
+    let leak = json(&cases[0], "leak", &[]);
+    let device = &leak["result"]["devices"][0];
+    assert_eq!(device["verdict"], "none");
+    assert!(device["live_bytes"].as_i64().is_some_and(|bytes| bytes > 0));
+    for unknown in [
+        "/retained_bytes",
+        "/history/allocated_bytes",
+        "/long_lived/bytes",
+        "/monotone/is_monotone",
+        "/monotone/grown_bytes",
+    ] {
+        assert_eq!(device.pointer(unknown), Some(&Value::Null), "{unknown}");
+    }
     for (path, lang) in cases.iter().zip(["en", "zh"]) {
         assert!(text(path, "all", &["--lang", lang]).starts_with("npusnap all"), "{}", path.display());
     }

@@ -8,6 +8,10 @@ use crate::analysis::frames::frames;
 
 impl DeviceLeak {
     pub(super) fn json(&self) -> Value {
+        // Of a device without events nothing is known of how it came to its state: no figure of that is 0.
+        let is_recorded = self.event_count() > 0;
+        let known = |value: i64| is_recorded.then_some(value);
+        let long_lived = if is_recorded { self.long_lived.as_slice() } else { &[] };
         json!({
             "device_index": self.device_index,
             "verdict": self.verdict.name(),
@@ -16,16 +20,16 @@ impl DeviceLeak {
                 "event_count": steps.event_count,
                 "step_count": steps.step_count,
                 "interval_count": steps.interval_count,
-                "allocated_bytes": steps.allocated_size,
+                "allocated_bytes": known(steps.allocated_size),
             })),
-            "monotone": self.segments.as_ref().map(|segments| segments.json(&self.attribution)),
-            "attribution": self.attribution.both_json(),
+            "monotone": self.segments.as_ref().map(|segments| segments.json(&self.attribution, is_recorded)),
+            "attribution": if is_recorded { self.attribution.both_json() } else { json!([]) },
             "live_bytes": self.live_size,
             "live_count": self.live_count,
             "long_lived": {
-                "bytes": self.early_size,
-                "count": self.early_count,
-                "stacks": self.long_lived.iter().map(|stack| json!({
+                "bytes": known(self.early_size),
+                "count": known(self.early_count),
+                "stacks": long_lived.iter().map(|stack| json!({
                     "stack_id": stack.what.stack_id,
                     "bytes": stack.what.early_size,
                     "count": stack.what.early_count,
@@ -33,7 +37,7 @@ impl DeviceLeak {
                 })).collect::<Vec<_>>(),
             },
             "suspect_count": self.suspect_count,
-            "retained_bytes": self.retained_size,
+            "retained_bytes": known(self.retained_size),
             "suspects": self.suspects.iter().map(|suspect| self.suspect_json(suspect)).collect::<Vec<_>>(),
         })
     }
@@ -92,14 +96,15 @@ impl DeviceLeak {
 }
 
 impl SegmentGrowth {
-    fn json(&self, attribution: &Attribution) -> Value {
+    fn json(&self, attribution: &Attribution, is_recorded: bool) -> Value {
+        let known = |value: i64| is_recorded.then_some(value);
         json!({
-            "is_monotone": self.only_grew(),
-            "grow_count": self.grow_count,
-            "shrink_count": self.shrink_count,
-            "grown_bytes": self.grown_size,
-            "shrunk_bytes": self.shrunk_size,
-            "late_grown_bytes": self.late_grown_size,
+            "is_monotone": is_recorded.then(|| self.only_grew()),
+            "grow_count": known(self.grow_count),
+            "shrink_count": known(self.shrink_count),
+            "grown_bytes": known(self.grown_size),
+            "shrunk_bytes": known(self.shrunk_size),
+            "late_grown_bytes": known(self.late_grown_size),
             "first_index": self.first_grow_index,
             "last_index": self.last_grow_index,
             "stacks": attribution.grown_json(),
