@@ -14,9 +14,7 @@
 -- @column device_index      BIGINT   Device, as the snapshots number it; -1 is pinned host memory.
 -- @column stack_id          BIGINT   call_stacks.id, the lowest of those that are the same; NULL where this snapshot has
 --   none, and for blocks without a stack.
--- @column stack_count       BIGINT   Stacks of this snapshot that the row adds up; 0 where stack_id is NULL.
 -- @column base_stack_id     BIGINT   call_stacks.id in `base`; NULL likewise.
--- @column base_stack_count  BIGINT   Stacks of `base` that the row adds up.
 -- @column live_bytes        BIGINT   Bytes held at the end of this snapshot, rounding included.
 -- @column base_bytes        BIGINT   Bytes held at the end of `base`.
 -- @column live_change       BIGINT   live_bytes - base_bytes.
@@ -28,6 +26,8 @@
 -- @column peak_change       BIGINT   peak_bytes - base_peak; NULL where either is.
 -- @column frames_json       VARCHAR  The stack's frames as JSON, innermost first: of this snapshot, else of `base`; NULL
 --   for blocks without a stack.
+-- @column stack_count       BIGINT   Stacks of this snapshot that the row adds up; 0 where stack_id is NULL.
+-- @column base_stack_count  BIGINT   Stacks of `base` that the row adds up.
 WITH both_sides AS (
   SELECT
     1 AS is_own,
@@ -162,9 +162,7 @@ ranked AS (
 SELECT
   r.device_index AS device_index,
   r.stack_id AS stack_id,
-  r.stack_count AS stack_count,
   r.base_stack_id AS base_stack_id,
-  r.base_stack_count AS base_stack_count,
   r.live_bytes AS live_bytes,
   r.base_bytes AS base_bytes,
   r.live_change AS live_change,
@@ -173,7 +171,9 @@ SELECT
   r.peak_bytes AS peak_bytes,
   r.base_peak AS base_peak,
   r.peak_change AS peak_change,
-  COALESCE(k.frames_json, b.frames_json) AS frames_json
+  COALESCE(k.frames_json, b.frames_json) AS frames_json,
+  r.stack_count AS stack_count,
+  r.base_stack_count AS base_stack_count
 FROM ranked AS r
 LEFT JOIN call_stacks AS k
   ON k.id = r.stack_id
