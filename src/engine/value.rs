@@ -112,15 +112,6 @@ impl Value {
                 | (Self::Text(_), SqlType::Varchar)
         )
     }
-
-    /// Whether it can be a part of a whole; NULL, which is no number, can.
-    pub(super) fn is_share(&self) -> bool {
-        match self {
-            Self::Integer(integer) => (0..=1).contains(integer),
-            Self::Real(real) => (0.0..=1.0).contains(real),
-            Self::Null | Self::Text(_) => true,
-        }
-    }
 }
 
 #[cfg(test)]

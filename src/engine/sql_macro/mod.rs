@@ -148,13 +148,6 @@ pub struct Param {
     pub doc: String,
 }
 
-impl Param {
-    /// Whether it is a part of a whole, as its name says then.
-    fn is_share(&self) -> bool {
-        self.name.ends_with("_share")
-    }
-}
-
 /// A column as the header documents it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ColumnDoc {
@@ -302,10 +295,6 @@ impl SqlMacro {
         }
         if param.name == "limit" && matches!(value, Value::Integer(..0)) {
             return Err(self.misuse(format!("parameter `limit` is negative: {}", value.literal())));
-        }
-        if param.is_share() && !value.is_share() {
-            let reason = format!("parameter `{}` is a share, from 0 to 1: {}", param.name, value.literal());
-            return Err(self.misuse(reason));
         }
         Ok(value.clone())
     }
