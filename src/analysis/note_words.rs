@@ -172,8 +172,8 @@ const FILLED: &[(&str, Template, Template)] = &[
 /// The meaning of a statistic that is told as `doc`, where it is known.
 pub(super) fn meaning(name: &str, doc: &str) -> Option<String> {
     let filled = FILLED.iter().filter(|(known, ..)| *known == name);
-    let filled = filled.filter_map(|(_, told, meaning)| Some((told.values(doc)?, meaning)));
-    if let Some((values, meaning)) = filled.last() {
+    let mut filled = filled.filter_map(|(_, told, meaning)| Some((told.values(doc)?, meaning)));
+    if let Some((values, meaning)) = filled.next_back() {
         let values: Vec<&dyn Display> = values.iter().map(|value| value as &dyn Display).collect();
         return Some(meaning.filled(&values));
     }

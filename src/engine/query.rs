@@ -159,6 +159,7 @@ row! {
 
 row! {
     /// The events of a device.
+    #[expect(clippy::struct_field_names, reason = "they are the columns")]
     struct EventRange from "_event_ranges" {
         /// Number of the device.
         device_index: i64,

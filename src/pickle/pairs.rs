@@ -8,7 +8,7 @@ const PAIR_LIMIT: usize = 1 << 20;
 /// Pairs by their number, and numbers by their pair.
 #[derive(Debug, Default)]
 pub(super) struct Pairs {
-    pairs: Vec<(i64, i64)>,
+    list: Vec<(i64, i64)>,
     numbers: HashTable<u32>,
     last: Option<((i64, i64), u32)>,
 }
@@ -22,7 +22,7 @@ impl Pairs {
     /// The pair behind a number.
     #[inline]
     pub(super) fn get(&self, id: u32) -> Option<(i64, i64)> {
-        usize::try_from(id).ok().and_then(|id| self.pairs.get(id)).copied()
+        usize::try_from(id).ok().and_then(|id| self.list.get(id)).copied()
     }
 
     /// The number of a pair; `None` when there are too many distinct ones.
@@ -41,17 +41,17 @@ impl Pairs {
 
     fn find(&mut self, pair: (i64, i64)) -> Option<u32> {
         let hash = hash_pair(pair);
-        let pairs = &self.pairs;
+        let pairs = &self.list;
         let known = |id: u32| usize::try_from(id).ok().and_then(|id| pairs.get(id)).copied();
         if let Some(id) = self.numbers.find(hash, |id| known(*id) == Some(pair)) {
             return Some(*id);
         }
-        if self.pairs.len() >= PAIR_LIMIT {
+        if self.list.len() >= PAIR_LIMIT {
             return None;
         }
-        let id = u32::try_from(self.pairs.len()).ok()?;
-        self.pairs.push(pair);
-        let pairs = &self.pairs;
+        let id = u32::try_from(self.list.len()).ok()?;
+        self.list.push(pair);
+        let pairs = &self.list;
         let rehash =
             |id: &u32| usize::try_from(*id).ok().and_then(|id| pairs.get(id)).copied().map_or(0, hash_pair);
         self.numbers.insert_unique(hash, id, rehash);

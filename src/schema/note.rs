@@ -21,9 +21,8 @@ impl Template {
 
     /// The values in a text that was filled in; `None` for another text.
     pub(crate) fn values(self, text: &str) -> Option<Vec<&str>> {
-        let (first, others) = match self.0.split_once("{}") {
-            Some((first, others)) => (first, others),
-            None => return (text == self.0).then(Vec::new),
+        let Some((first, others)) = self.0.split_once("{}") else {
+            return (text == self.0).then(Vec::new);
         };
         let mut rest = text.strip_prefix(first)?;
         let mut values = Vec::new();

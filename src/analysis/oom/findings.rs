@@ -54,10 +54,14 @@ fn earlier(outcome: &OomOutcome) -> Option<Finding> {
             },
         );
         // Of thousands, JSON has tens of megabytes: fifty events and ten stacks for each.
-        let fewer = before.0.is_empty().then_some(("", "")).unwrap_or((
-            " (some 15 KB of JSON for each; `--param count=5` lists fewer events before it)",
-            "（每次约 15 KB JSON；`--param count=5` 可减少所列的此前事件）",
-        ));
+        let fewer = if before.0.is_empty() {
+            ("", "")
+        } else {
+            (
+                " (some 15 KB of JSON for each; `--param count=5` lists fewer events before it)",
+                "（每次约 15 KB JSON；`--param count=5` 可减少所列的此前事件）",
+            )
+        };
         let _infallible = write!(
             en,
             ". Who had grown is told of the newest {grown}{}; with `--param newest={most}` of all{}",
