@@ -49,10 +49,6 @@ WITH anchored AS (
     AND b.active IS NOT NULL
     AND ($device IS NULL OR d.device_index = $device)
 ),
-split_limit AS (
-  SELECT MAX(max_split_size) AS max_split_size
-  FROM _split_limit
-),
 -- oversize: bytes from which on a gap is kept from the request; NULL where none is.
 moments AS (
   SELECT
@@ -65,15 +61,10 @@ moments AS (
   SELECT
     e.device_id AS device_id,
     e.trace_index AS trace_index,
-    CASE
-      WHEN e.size < l.max_split_size THEN l.max_split_size
-      -- No gap is as large as a request beyond that, and the sum has to fit.
-      WHEN e.size >= l.max_split_size AND e.size < 281474976710656 THEN e.size + 20971520
-    END AS oversize
+    e.oversize AS oversize
   FROM anchored AS a
   JOIN _oom_events AS e
     ON e.device_id = a.device_id
-  CROSS JOIN split_limit AS l
   WHERE $event IS NULL
     AND ($newest IS NULL OR e.newest <= $newest)
 ),
