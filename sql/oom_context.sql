@@ -8,9 +8,10 @@
 -- A request is served from segments of its own kind only (small ones for up to 1 MiB, large ones for more), of its own
 -- memory pool and of its own stream, and the setting max_split_size keeps large gaps from it: see segments_at. The kind_
 -- columns count what lies in its kind and pool; largest_usable_block looks at its stream too. They are NULL where the
--- event does not say what was asked for, and where the pool is not known. Events before PyTorch 2.12 do not say it: then
--- it is the default one if no private pool had memory; else the only one in which the request's stream had memory; else
--- the one of this stream's newest allocation that still lived.
+-- event does not say what was asked for, and where the pool is not known. Events before PyTorch 2.12 and torch_npu 26.2 do
+-- not say it: then it is the default one if no private pool had memory; else the only one in which the request's stream had
+-- memory; else the one of this stream's newest allocation that still lived. Memory of which segments_at does not know the
+-- pool is counted for the default one there.
 --
 -- @param device  BIGINT = NULL  Only this device_index; NULL for all.
 --
@@ -30,7 +31,9 @@
 -- @column hole_count            BIGINT   Gaps in the default pool.
 -- @column private_reserved      BIGINT   Bytes mapped for private pools.
 -- @column private_free_bytes    BIGINT   Bytes in no block there.
--- @column other_stream_bytes    BIGINT   Of pool_free_bytes, what belongs to other streams than the request's.
+-- @column other_stream_bytes    BIGINT   Of pool_free_bytes, what belongs to other streams than the request's. NULL
+--   where the event does not say its stream, as kind_other_bytes, kind_cut_bytes, kind_pending_bytes,
+--   kind_oversize_bytes and largest_usable_block are.
 -- @column unused_segment_bytes  BIGINT   Bytes of mapped ranges of the default pool without any block.
 -- @column kind_free_bytes       BIGINT   Bytes in no block in segments of the request's kind and pool, without
 --   kind_oversize_bytes.
@@ -38,7 +41,7 @@
 -- @column kind_hole_count       BIGINT   Gaps there.
 -- @column kind_other_bytes      BIGINT   Of kind_free_bytes, what belongs to other streams than the request's.
 -- @column kind_private_bytes    BIGINT   Bytes in no block in segments of the request's kind in other pools: private
---   ones, and the default one where the request was of a private pool.
+--   ones, and the default one where the request was of a private pool; without what max_split_size keeps there.
 -- @column kind_cut_bytes        BIGINT   Of kind_free_bytes, what lies around blocks in segments of the request's
 --   stream that are large enough for it and not expandable: what a limit on splitting would have kept whole.
 -- @column kind_pending_bytes    BIGINT   Bytes in segments of the request's kind, pool and stream in blocks that were
@@ -55,7 +58,7 @@
 -- @column kind_oversize_bytes   BIGINT   Bytes in no block in segments of the request's kind, pool and stream that
 --   max_split_size kept from it.
 -- @column largest_usable_block  BIGINT   Bytes of the largest gap that the request could have been served from: of its
---   kind, pool and stream, and not kept from it; 0 without one. NULL also where the event does not say its stream.
+--   kind, pool and stream, and not kept from it; 0 without one.
 -- @column stack_id              BIGINT   Call stack of the request: call_stacks.id; NULL where none was recorded.
 -- @column frames_json           VARCHAR  Its frames as JSON, innermost first; NULL without a stack.
 WITH replayed AS (
@@ -83,7 +86,7 @@ ranges AS (
     CASE WHEN s.stream <> e.stream THEN s.largest_free_block ELSE s.largest_open_block END
       AS largest_open_block,
     s.is_private AS is_private,
-    CASE WHEN s.stream <> e.stream THEN 1 ELSE 0 END AS is_other,
+    CASE WHEN s.stream <> e.stream THEN 1 WHEN e.stream IS NOT NULL THEN 0 END AS is_other,
     CASE WHEN e.size <= 1048576 THEN s.is_small WHEN e.size > 1048576 THEN 1 - s.is_small END
       AS is_kind,
     CASE
@@ -307,7 +310,8 @@ SELECT
   COALESCE(p.hole_count, r.zero) AS hole_count,
   COALESCE(p.private_reserved, r.zero) AS private_reserved,
   COALESCE(p.private_free_bytes, r.zero) AS private_free_bytes,
-  COALESCE(p.other_stream_bytes, r.zero) AS other_stream_bytes,
+  CASE WHEN e.stream IS NOT NULL THEN COALESCE(p.other_stream_bytes, r.zero) END
+    AS other_stream_bytes,
   COALESCE(p.unused_segment_bytes, r.zero) AS unused_segment_bytes,
   CASE WHEN p.device_id IS NULL THEN r.kind_zero ELSE p.kind_free_bytes END
     AS kind_free_bytes,
@@ -315,22 +319,34 @@ SELECT
     AS kind_largest_free,
   CASE WHEN p.device_id IS NULL THEN r.kind_zero ELSE p.kind_hole_count END
     AS kind_hole_count,
-  CASE WHEN p.device_id IS NULL THEN r.kind_zero ELSE p.kind_other_bytes END
-    AS kind_other_bytes,
+  CASE
+    WHEN e.stream IS NULL THEN NULL
+    WHEN p.device_id IS NULL THEN r.kind_zero
+    ELSE p.kind_other_bytes
+  END AS kind_other_bytes,
   CASE WHEN p.device_id IS NULL THEN r.kind_zero ELSE p.kind_private_bytes END
     AS kind_private_bytes,
-  CASE WHEN p.device_id IS NULL THEN r.kind_zero ELSE p.kind_cut_bytes END
-    AS kind_cut_bytes,
-  CASE WHEN p.device_id IS NULL THEN r.kind_zero ELSE p.kind_pending_bytes END
-    AS kind_pending_bytes,
+  CASE
+    WHEN e.stream IS NULL THEN NULL
+    WHEN p.device_id IS NULL THEN r.kind_zero
+    ELSE p.kind_cut_bytes
+  END AS kind_cut_bytes,
+  CASE
+    WHEN e.stream IS NULL THEN NULL
+    WHEN p.device_id IS NULL THEN r.kind_zero
+    ELSE p.kind_pending_bytes
+  END AS kind_pending_bytes,
   COALESCE(w.workspace_bytes, 0) AS workspace_bytes,
   c.capacity_seen AS capacity_seen,
   e.stream AS stream,
-  COALESCE(e.pool_id_0, p.own_pool_0) AS pool_id_0,
-  COALESCE(e.pool_id_1, p.own_pool_1) AS pool_id_1,
+  COALESCE(e.pool_id_0, p.own_pool_0, CASE WHEN p.device_id IS NULL THEN r.zero END) AS pool_id_0,
+  COALESCE(e.pool_id_1, p.own_pool_1, CASE WHEN p.device_id IS NULL THEN r.zero END) AS pool_id_1,
   CASE WHEN p.device_id IS NULL THEN r.zero ELSE p.own_free_bytes END AS own_free_bytes,
-  CASE WHEN p.device_id IS NULL THEN r.kind_zero ELSE p.kind_oversize_bytes END
-    AS kind_oversize_bytes,
+  CASE
+    WHEN e.stream IS NULL THEN NULL
+    WHEN p.device_id IS NULL THEN r.kind_zero
+    ELSE p.kind_oversize_bytes
+  END AS kind_oversize_bytes,
   CASE
     WHEN e.stream IS NULL THEN NULL
     WHEN p.device_id IS NULL THEN r.kind_zero

@@ -4,8 +4,8 @@
 -- expandable segments a range is a segment; of an expandable one it is a part that is mapped without a gap. Blocks are
 -- those of table allocations; where a block's size is not proven, the gap behind it can be up to 1 MiB smaller.
 -- Workspaces are left out, and so are devices whose events do not lead up to the final state (no replay_checks.base).
--- Where the events of a device do not say their memory pool, as before PyTorch 2.12, that of a range is known only as far
--- as it is still mapped at the end.
+-- Where the events of a device do not say their memory pool, as before PyTorch 2.12 and torch_npu 26.2, that of a range is
+-- known only as far as nothing was mapped or given back at its start until the end.
 --
 -- With the setting max_split_size a block of that size and more serves no smaller request, and a request of that size and
 -- more takes no block that is larger by 20 MiB or more. The oversize_ columns count, at an out-of-memory event that says
@@ -52,10 +52,13 @@ WITH anchored AS (
 -- oversize: bytes from which on a gap is kept from the request; NULL where none is.
 moments AS (
   SELECT
-    device_id,
+    a.device_id AS device_id,
     CAST($event AS BIGINT) AS trace_index,
-    CAST(NULL AS BIGINT) AS oversize
-  FROM anchored
+    e.oversize AS oversize
+  FROM anchored AS a
+  LEFT JOIN _oom_events AS e
+    ON e.device_id = a.device_id
+    AND e.trace_index = CAST($event AS BIGINT)
   WHERE $event IS NOT NULL
   UNION ALL
   SELECT
@@ -89,8 +92,10 @@ all_pieces AS (
     pool_id_0,
     pool_id_1
   FROM _pool_segments
-  -- The end has to fit in 64 bits. Nothing real lies in the last 2^49 bytes before 2^63.
+  -- The end has to fit in 64 bits. Nothing real has 2^49 bytes, or lies in the last so many before
+  -- 2^63.
   WHERE address <= 9222809086901354495
+    AND total_size < 562949953421312
   UNION ALL
   SELECT
     device_id,
@@ -104,10 +109,10 @@ all_pieces AS (
     pool_id_1
   FROM _segment_events
   WHERE addr <= 9222809086901354495
-    AND size IS NOT NULL
+    AND size < 562949953421312
 ),
 -- Pieces of one owner cancel each other out. Where the events do not say their pool, the stream
--- alone owns them.
+-- alone owns them, and what is there at the end may be another's who came later.
 pieces AS (
   SELECT
     p.device_id AS device_id,
@@ -120,7 +125,8 @@ pieces AS (
     p.pool_id_0 AS pool_id_0,
     p.pool_id_1 AS pool_id_1,
     CASE WHEN t.device_id IS NULL THEN 0 ELSE COALESCE(p.pool_id_0, 0) END AS owner_0,
-    CASE WHEN t.device_id IS NULL THEN 0 ELSE COALESCE(p.pool_id_1, 0) END AS owner_1
+    CASE WHEN t.device_id IS NULL THEN 0 ELSE COALESCE(p.pool_id_1, 0) END AS owner_1,
+    CASE WHEN t.device_id IS NULL AND p.event_index IS NOT NULL THEN 1 ELSE 0 END AS is_untold
   FROM all_pieces AS p
   LEFT JOIN telling AS t
     ON t.device_id = p.device_id
@@ -143,7 +149,8 @@ boundaries AS (
     p.owner_0 AS owner_0,
     p.owner_1 AS owner_1,
     p.pool_id_0 AS pool_id_0,
-    p.pool_id_1 AS pool_id_1
+    p.pool_id_1 AS pool_id_1,
+    p.is_untold AS is_untold
   FROM moments AS m
   JOIN pieces AS p
     ON p.device_id = m.device_id
@@ -159,8 +166,8 @@ by_owner AS (
     address,
     side,
     stream,
-    MAX(pool_id_0) AS pool_id_0,
-    MAX(pool_id_1) AS pool_id_1,
+    CASE WHEN MAX(is_untold) = 0 THEN MAX(pool_id_0) END AS pool_id_0,
+    CASE WHEN MAX(is_untold) = 0 THEN MAX(pool_id_1) END AS pool_id_1,
     SUM(depth_change) AS depth_change,
     SUM(start_count) AS start_count
   FROM boundaries

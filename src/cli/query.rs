@@ -247,7 +247,7 @@ pub(super) fn say_unknown(engine: &Engine, batches: &Batches<'_>, out: &mut dyn 
         let note = match (asked.thing, known.as_slice()) {
             (Thing::Device(device), _) => format!("{snapshot} has no device {device}; it has: {list}"),
             (Thing::Event(event, _), [first, _]) if event < *first => format!(
-                "{snapshot} has no event {event}, the first one is {first}: this is how it began, as -1 stands for"
+                "{snapshot} has no event {event}, the first one is {first}: this is the state before it, for which -1 stands too"
             ),
             (Thing::Event(event, _), [_, last]) => {
                 format!("{snapshot} has no event {event}, the last one is {last}: this is how it ended")

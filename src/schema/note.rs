@@ -60,6 +60,7 @@ pub(crate) const WORKSPACE_GUESS_OF_REST: Template = Template(
     "bytes in segments that look like workspace (out of address order, one inactive block); the history that would say so \
      is not before the damage, and they are counted as reserved",
 );
+
 /// Events that are missing, with what that does to the counters.
 macro_rules! gap {
     ($doc:literal) => {

@@ -121,7 +121,7 @@ impl Store {
         let key = cache::Key::of(source)?;
         for place in cache::places(source, &key) {
             let dir = match place {
-                // One that somebody took a table out of, or damaged, is made again.
+                // One that somebody took a table out of, cut short or wrote over is made again.
                 cache::Place::Fresh(dir) if parquet::is_whole(&dir) => return Self::at(dir),
                 cache::Place::Fresh(dir) | cache::Place::Free(dir) => dir,
             };

@@ -165,16 +165,16 @@ fn a_query_for_a_device_or_an_event_that_is_not_there_says_so() {
         ),
         (
             "live_at(2 - $d)",
-            "note: the snapshot has no event -7, the first one is 0: this is how it began, as -1 stands for\n",
+            "note: the snapshot has no event -7, the first one is 0: this is the state before it, for which -1 stands too\n",
         ),
         (
             "segments_at(device => 1, event => 7 - $d)",
-            "note: the snapshot has no event -2, the first one is 0: this is how it began, as -1 stands for\n",
+            "note: the snapshot has no event -2, the first one is 0: this is the state before it, for which -1 stands too\n",
         ),
         ("growth_since(8 - $d)", ""),
         (
             "growth_since(-2)",
-            "note: the snapshot has no event -2, the first one is 0: this is how it began, as -1 stands for\n",
+            "note: the snapshot has no event -2, the first one is 0: this is the state before it, for which -1 stands too\n",
         ),
     ] {
         let query = if call.contains("$d") { call.to_owned() } else { format!("{call} WHERE $d = 9") };
@@ -193,7 +193,7 @@ fn a_query_for_an_event_before_those_that_were_kept_says_so() {
     for (event, expected) in [
         (
             3,
-            "note: the snapshot has no event 3, the first one is 20: this is how it began, as -1 stands for\n",
+            "note: the snapshot has no event 3, the first one is 20: this is the state before it, for which -1 stands too\n",
         ),
         (-1, ""),
         (19, ""),

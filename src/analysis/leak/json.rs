@@ -11,7 +11,6 @@ impl DeviceLeak {
         // Of a device without events nothing is known of how it came to its state: no figure of that is 0.
         let is_recorded = self.event_count() > 0;
         let known = |value: i64| is_recorded.then_some(value);
-        let long_lived = if is_recorded { self.long_lived.as_slice() } else { &[] };
         json!({
             "device_index": self.device_index,
             "verdict": self.verdict.name(),
@@ -23,20 +22,20 @@ impl DeviceLeak {
                 "allocated_bytes": known(steps.allocated_size),
             })),
             "monotone": self.segments.as_ref().map(|segments| segments.json(&self.attribution, is_recorded)),
-            "attribution": if is_recorded { self.attribution.both_json() } else { json!([]) },
+            "attribution": is_recorded.then(|| self.attribution.both_json()),
             "live_bytes": self.live_size,
             "live_count": self.live_count,
             "long_lived": {
                 "bytes": known(self.early_size),
                 "count": known(self.early_count),
-                "stacks": long_lived.iter().map(|stack| json!({
+                "stacks": is_recorded.then(|| self.long_lived.iter().map(|stack| json!({
                     "stack_id": stack.what.stack_id,
                     "bytes": stack.what.early_size,
                     "count": stack.what.early_count,
                     "frames": frames(stack.frames_json.as_deref()),
-                })).collect::<Vec<_>>(),
+                })).collect::<Vec<_>>()),
             },
-            "suspect_count": self.suspect_count,
+            "suspect_count": is_recorded.then_some(self.suspect_count),
             "retained_bytes": known(self.retained_size),
             "suspects": self.suspects.iter().map(|suspect| self.suspect_json(suspect)).collect::<Vec<_>>(),
         })
@@ -107,8 +106,8 @@ impl SegmentGrowth {
             "late_grown_bytes": known(self.late_grown_size),
             "first_index": self.first_grow_index,
             "last_index": self.last_grow_index,
-            "stacks": attribution.grown_json(),
-            "late_stacks": attribution.late_json(),
+            "stacks": is_recorded.then(|| attribution.grown_json()),
+            "late_stacks": is_recorded.then(|| attribution.late_json()),
         })
     }
 }

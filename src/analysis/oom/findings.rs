@@ -119,8 +119,8 @@ pub(super) fn words(cause: Cause) -> Text {
             "空闲总量足够，但位于该请求无法使用的内存池",
         ),
         Cause::OtherKind => Text::new(
-            "enough was free, but in segments for requests of another size",
-            "空闲总量足够，但位于供另一类大小的请求使用的 segment",
+            "enough was free, but in segments or blocks that are kept for requests of another size",
+            "空闲总量足够，但位于供其他大小的请求使用的 segment 或块",
         ),
         Cause::OutsidePool => Text::new("memory beside the pool took the room", "内存池之外的占用挤占了空间"),
         Cause::RequestTooLarge => {
@@ -204,7 +204,7 @@ fn level(state: &State) -> Text {
     } else {
         ("the pool", "池内")
     };
-    let block = largest_block(state.largest_usable_block, largest);
+    let block = largest_block(state, largest);
     Text::new(
         format!(
             " ({allocated} of {reserved} reserved was allocated; {free} was free in {en}, {})",
@@ -216,9 +216,9 @@ fn level(state: &State) -> Text {
 
 /// The largest block that the request could take, and that of the default pool where it is another one. Where nobody knows
 /// what the request could take, nothing is said of it.
-fn largest_block(usable: Option<i64>, largest: i64) -> Text {
+fn largest_block(state: &State, largest: i64) -> Text {
     let of_pool = quantity::bytes(largest);
-    match usable {
+    match state.largest_usable_block {
         Some(usable) if usable != largest => {
             let usable = quantity::bytes(usable);
             Text::new(
@@ -228,6 +228,10 @@ fn largest_block(usable: Option<i64>, largest: i64) -> Text {
                 format!("请求可用的最大空闲块 {usable}，默认池的最大空闲块 {of_pool}"),
             )
         }
+        None if state.is_of_private_pool() => Text::new(
+            format!("the largest block of the default pool {of_pool}"),
+            format!("默认池的最大空闲块 {of_pool}"),
+        ),
         _ => Text::new(format!("the largest block {of_pool}"), format!("最大空闲块 {of_pool}")),
     }
 }

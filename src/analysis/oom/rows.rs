@@ -43,11 +43,11 @@ row! {
         kind_hole_count: Option<i64>,
         /// Of `kind_free_bytes`, what belongs to other streams.
         kind_other_bytes: Option<i64>,
-        /// The same in other pools.
+        /// Bytes in gaps of segments of the request's kind in other pools.
         kind_private_bytes: Option<i64>,
         /// Of `kind_free_bytes`, what lies around blocks in segments that were large enough for the request.
         kind_cut_bytes: Option<i64>,
-        /// Bytes in blocks that waited for a pending free, in segments of the request's kind and stream.
+        /// Bytes in blocks that waited for a pending free, in segments of the request's kind, pool and stream.
         kind_pending_bytes: Option<i64>,
         /// Bytes of NPU workspaces at the moment of the dump.
         workspace_bytes: i64,
@@ -61,7 +61,7 @@ row! {
         pool_id_1: Option<i64>,
         /// Bytes in no block in the request's pool.
         own_free_bytes: Option<i64>,
-        /// Bytes in no block in segments of the request's kind and pool that `max_split_size` kept from it.
+        /// Bytes in no block in segments of the request's kind, pool and stream that `max_split_size` kept from it.
         kind_oversize_bytes: Option<i64>,
         /// Bytes of the largest gap that the request could have been served from.
         largest_usable_block: Option<i64>,

@@ -49,7 +49,7 @@ pub(super) struct State {
     pub(super) pool: Option<(i64, i64)>,
     /// Bytes free in it, whatever their kind and stream.
     pub(super) own_free_bytes: Option<i64>,
-    /// Bytes free in segments of the request's kind in it that the setting `max_split_size` kept from the request.
+    /// Bytes free in segments of the request's kind and stream in it that the setting `max_split_size` kept from the request.
     pub(super) kind_oversize_bytes: Option<i64>,
     /// Bytes of the largest free block that the request could have taken.
     pub(super) largest_usable_block: Option<i64>,

@@ -354,7 +354,7 @@ fn what_stands_beside_a_snapshot_is_not_replaced_by_a_cache() {
 }
 
 #[test]
-fn a_kept_store_that_is_damaged_is_made_again() {
+fn a_kept_store_with_files_that_are_cut_or_written_over_is_made_again() {
     let (dir, source) = folder(10);
     assert_eq!(count(&source, dir.path()), "events\n10\n");
     let traces = dir.path().join("a.npusnap/traces.parquet");

@@ -58,11 +58,18 @@ impl Lack {
                  log does",
                 "该事件没有记录请求大小（没有 size，或为 0 字节）：请查看日志中的报错信息",
             ),
-            Self::Pool => Text::new(
-                "enough may have been free, but memory was held for private pools too, and nothing tells whether the request \
-                 was of one of them: PyTorch 2.12 and newer record the pool of each event",
-                "当时空闲总量可能足够，但部分内存属于私有内存池，无法得知该请求属于哪个池：PyTorch 2.12 及以上版本会在事件中记录所属的池",
-            ),
+            Self::Pool => {
+                let newer = if is_npu { "torch_npu 26.2" } else { "PyTorch 2.12" };
+                Text::new(
+                    format!(
+                        "enough may have been free, but memory was held for private pools too, and nothing tells whether the \
+                         request was of one of them: {newer} and newer record the pool of each event"
+                    ),
+                    format!(
+                        "当时空闲总量可能足够，但部分内存属于私有内存池，无法得知该请求属于哪个池：{newer} 及以上版本会在事件中记录所属的池"
+                    ),
+                )
+            }
             Self::Layout(newest) => Text::new(
                 format!(
                     "enough may have been free, but where it lay is worked out for the newest failures only: \

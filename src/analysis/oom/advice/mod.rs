@@ -61,7 +61,7 @@ pub(super) fn of(cause: Cause, state: &State, about: &Background<'_>) -> Vec<Tex
             advice.extend(pool::expand(state, about));
             advice
         }
-        Cause::PrivatePools => vec![pool::private(state)],
+        Cause::PrivatePools => vec![pool::private(state, about)],
         Cause::OtherKind => pool::other_kind(state, about),
         Cause::OutsidePool => vec![outside::of(about.is_npu, state)],
         Cause::MemoryLimit => vec![limit(state, about)],

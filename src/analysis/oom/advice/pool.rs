@@ -7,6 +7,10 @@ use crate::quantity;
 
 /// The setting that lets segments grow page by page, where that would have been enough.
 pub(super) fn expand(state: &State, about: &Background<'_>) -> Option<Text> {
+    if state.kind_free_bytes.is_none() && state.is_of_private_pool() {
+        // What was free in the default pool speaks for nothing there.
+        return None;
+    }
     let (free, largest, holes) = state.free_blocks();
     let enough = state.requested.zip(free).is_none_or(|(size, free)| state.would_do_in_pages(free, size));
     enough.then(|| {
@@ -31,7 +35,7 @@ pub(super) fn expand(state: &State, about: &Background<'_>) -> Option<Text> {
 /// The setting that everybody tries first, or why it would not have helped; nothing where the request is not known.
 pub(super) fn expand_or_not(state: &State, about: &Background<'_>) -> Option<Text> {
     let size = state.requested?;
-    let free = state.pool_free_bytes.or_else(|| state.unallocated())?;
+    let free = state.free_in_pool().or_else(|| state.unallocated())?;
     if state.would_do_in_pages(free, size) {
         return expand(state, about);
     }
@@ -116,7 +120,20 @@ pub(super) fn streams(state: &State) -> Text {
     )
 }
 
-pub(super) fn private(state: &State) -> Text {
+pub(super) fn private(state: &State, about: &Background<'_>) -> Text {
+    if state.is_of_private_pool() {
+        let (free, module) = (known(state.kind_private_bytes), about.module());
+        return Text::new(
+            format!(
+                "{free} was free in other pools, and a request of a private pool takes from its own alone: call \
+                 `{module}.empty_cache()` before the capture, or before the pool is used, so that the driver has it back"
+            ),
+            format!(
+                "有 {free} 空闲在其他内存池中，而私有内存池的请求只能使用本池：请在捕获图或使用该池之前调用 `{module}.empty_cache()`，\
+                 将其归还驱动"
+            ),
+        );
+    }
     let (held, free) = (known(state.private_reserved), known(state.private_free_bytes));
     Text::new(
         format!(

@@ -157,3 +157,23 @@ fn what_a_setting_keeps_from_the_request_is_answered_with_the_setting() {
     );
     assert!(said.contains("Raise max_split_size_mb in PYTORCH_CUDA_ALLOC_CONF"), "{said}");
 }
+
+#[test]
+fn a_request_of_a_private_pool_is_not_told_to_share_it() {
+    let state = State {
+        pool: Some((0, 3)),
+        own_free_bytes: Some(0),
+        kind_free_bytes: Some(0),
+        kind_private_bytes: Some(120 * MIB),
+        ..split_up()
+    };
+    let said = words(Cause::PrivatePools, &state, &about(true, false));
+    assert!(
+        said.contains("120.00 MiB was free in other pools") && said.contains("torch_npu.npu.empty_cache()"),
+        "{said}"
+    );
+    // What was free in the default pool says nothing of a private one.
+    let unknown = State { requested: None, kind_free_bytes: None, ..state };
+    let said = words(Cause::Fragmentation, &unknown, &about(true, false));
+    assert!(!said.contains("was free in"), "{said}");
+}

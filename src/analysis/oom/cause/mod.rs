@@ -66,6 +66,10 @@ impl Cause {
 
     /// What `free` bytes in segments of the request's kind say; `None` where nothing in the pool would have been enough.
     fn of_free(state: &State, requested: i64, free: i64, thresholds: &Thresholds) -> Option<Self> {
+        // Each such block would have served the request by itself.
+        if state.kind_oversize_bytes.is_some_and(|kept| kept > 0) {
+            return Some(Self::OtherKind);
+        }
         let driver = state.device_free.unwrap_or_default();
         // What waits elsewhere would not have served the request.
         let pending = state.kind_pending_bytes.or(state.pending_free_bytes).unwrap_or_default();

@@ -206,3 +206,10 @@ fn without_request_or_state_nothing_is_claimed() {
     let full = State { requested: None, ..state() };
     assert_eq!(cause(&full), Cause::Capacity);
 }
+
+#[test]
+fn blocks_that_a_limit_keeps_from_the_request_come_before_small_pieces() {
+    let state = State { kind_oversize_bytes: Some(3 * GIB), own_free_bytes: Some(6 * GIB), ..free(3 * GIB) };
+    assert_eq!(cause(&state), Cause::OtherKind);
+    assert_eq!(cause(&State { kind_oversize_bytes: Some(0), ..state }), Cause::Fragmentation);
+}
