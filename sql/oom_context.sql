@@ -140,42 +140,6 @@ surveyed AS (
     MAX(stream_alloc) OVER (PARTITION BY device_id, trace_index) AS newest_alloc
   FROM ranges
 ),
-told AS (
-  SELECT
-    device_id,
-    trace_index,
-    total_size,
-    free_bytes,
-    pending_free_bytes,
-    hole_count,
-    largest_free_block,
-    block_count,
-    oversize_bytes,
-    open_bytes,
-    open_count,
-    largest_open_block,
-    is_private,
-    is_other,
-    is_kind,
-    is_cut,
-    pool_id_0,
-    pool_id_1,
-    asked_pool_0,
-    asked_pool_1,
-    least_pool_0,
-    least_pool_1,
-    CASE
-      WHEN asked_pool_0 IS NOT NULL AND asked_pool_1 IS NOT NULL THEN 'event'
-      WHEN has_private = 0 THEN 'default'
-      WHEN least_pool_0 = most_pool_0 AND least_pool_1 = most_pool_1 THEN 'stream'
-      ELSE 'newest'
-    END AS told_by,
-    MAX(CASE WHEN stream_alloc = newest_alloc THEN pool_id_0 END)
-      OVER (PARTITION BY device_id, trace_index) AS newest_pool_0,
-    MAX(CASE WHEN stream_alloc = newest_alloc THEN pool_id_1 END)
-      OVER (PARTITION BY device_id, trace_index) AS newest_pool_1
-  FROM surveyed
-),
 asked AS (
   SELECT
     device_id,
@@ -196,19 +160,21 @@ asked AS (
     is_cut,
     pool_id_0,
     pool_id_1,
-    CASE told_by
-      WHEN 'event' THEN asked_pool_0
-      WHEN 'default' THEN 0
-      WHEN 'stream' THEN least_pool_0
-      ELSE newest_pool_0
+    CASE
+      WHEN asked_pool_0 IS NOT NULL AND asked_pool_1 IS NOT NULL THEN asked_pool_0
+      WHEN has_private = 0 THEN 0
+      WHEN least_pool_0 = most_pool_0 AND least_pool_1 = most_pool_1 THEN least_pool_0
+      ELSE MAX(CASE WHEN stream_alloc = newest_alloc THEN pool_id_0 END)
+        OVER (PARTITION BY device_id, trace_index)
     END AS own_pool_0,
-    CASE told_by
-      WHEN 'event' THEN asked_pool_1
-      WHEN 'default' THEN 0
-      WHEN 'stream' THEN least_pool_1
-      ELSE newest_pool_1
+    CASE
+      WHEN asked_pool_0 IS NOT NULL AND asked_pool_1 IS NOT NULL THEN asked_pool_1
+      WHEN has_private = 0 THEN 0
+      WHEN least_pool_0 = most_pool_0 AND least_pool_1 = most_pool_1 THEN least_pool_1
+      ELSE MAX(CASE WHEN stream_alloc = newest_alloc THEN pool_id_1 END)
+        OVER (PARTITION BY device_id, trace_index)
     END AS own_pool_1
-  FROM told
+  FROM surveyed
 ),
 -- 1 where something holds, 0 where it does not, NULL where it is not known: so are the products
 -- and their sums.
